@@ -183,6 +183,8 @@ def test_on_a_phone_the_bar_leaves_four_fifths_of_the_screen(
         for option in ("", step.choices[1], step.answer):  # the question, the hint, the explanation
             if option:
                 guess(page, option)
+            if option == step.choices[1]:
+                expect(page.locator(".st-key-lesson-hint")).to_be_in_viewport()
             height, inside = bar.evaluate("node => [node.offsetHeight, node.scrollHeight]")
             # Heights are rounded; the last lines below a hint may need a swipe.
             if height > PHONE["height"] / 5 + 1 or inside > height + 48:

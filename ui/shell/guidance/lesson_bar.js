@@ -15,7 +15,7 @@ export default function ({ data }) {
         (part) => find(part)?.getBoundingClientRect().bottom ?? 0,
       ),
     );
-    beginAtLeft(data.step, root);
+    beginAtLeft(find(".st-key-lesson-hint") ? `${data.step} hint` : data.step, root);
     root.style.setProperty("--lesson-bar", `${bar.offsetHeight}px`);
     root.style.setProperty("--lesson-left", `${Math.max(0, side?.getBoundingClientRect().right ?? 0)}px`);
     root.style.setProperty("--lesson-veil-top", `${Math.max(above, header?.offsetHeight ?? 0) + 8}px`);
@@ -28,6 +28,8 @@ export default function ({ data }) {
     ".st-key-token-strip",
   ])
     if (find(part)) changes.observe(find(part));
+  const words = new MutationObserver(measure); // a hint may be as tall as what it replaces
+  if (find(".st-key-lesson-bar")) words.observe(find(".st-key-lesson-bar"), { childList: true, subtree: true });
   const main = find("[data-testid=stMain]");
   main?.addEventListener("scroll", measure, { passive: true });
   measure();
@@ -35,12 +37,14 @@ export default function ({ data }) {
   return () => {
     endWait();
     changes.disconnect();
+    words.disconnect();
     main?.removeEventListener("scroll", measure);
     for (const name of ["--lesson-bar", "--lesson-left", "--lesson-veil-top"]) root.style.removeProperty(name);
   };
 }
 
-// In a narrow window instructions and question stand side by side (lesson_bar.css): each step begins with the first.
+// In a narrow window instructions and question stand side by side (lesson_bar.css): each step begins with the first, where
+// the hint comes after a wrong guess.
 function beginAtLeft(step, root) {
   const row = document.querySelector(".st-key-lesson-bar [data-testid=stColumn]")?.parentElement;
   if (root.dataset.lessonStep === step || !row?.checkVisibility()) return; // hidden behind the answer of the step before

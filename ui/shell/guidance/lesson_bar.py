@@ -88,7 +88,7 @@ def end_lesson(lesson: Lesson, *, on: str = "", finished: bool = False) -> None:
     """
     page, focus = page_state.current_page(), {"lesson": "", "lesson_step": 1, "came_from": ""}
     shared_focus.write_address_of(page)
-    if view := _view_to_restore(lesson):
+    if shared_focus.current().came_from and (view := _view_to_restore(lesson)):
         before_page, before, choices = before_lesson.read_view(view)
         focus = before_lesson.restored_focus(before)
         _forget_controls(lesson)
@@ -214,9 +214,8 @@ def _say_what_is_replaced(place: tuple[str, int], step: Step, text: PageText) ->
         return
     model = name_in_list(str(step.focus.get("checkpoint", shared_focus.default_focus().checkpoint)))
     sentence = str(step.focus.get("sentence", ""))
-    st.markdown(
-        f":small[:material/info: {text[f'other_{what}'].format(model=as_plain(model), sentence=as_plain(sentence))}]"
-    )
+    said = text[f"other_{what}"].format(model=as_plain(model), sentence=as_plain(sentence))
+    st.markdown(f":material/info: {said}")
 
 
 def _second_try(step: Step, option: int, text: PageText) -> None:
