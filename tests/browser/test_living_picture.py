@@ -634,6 +634,15 @@ def test_where_no_position_is_added_the_input_is_one_row(show: Callable, transla
         assert [row["label"] for row in geometry(page)["rows"]] == ["row of E", "+ position", "x"]
 
 
+def test_on_a_phone_the_rows_of_an_unfolded_layer_have_their_names(show: Callable, translated: Trace) -> None:
+    begin = {"stack": "encoder", "token": 2, "layer": 0, "head": 0, "stop": "unfold feed_forward"}
+    with show(translated, begin=begin) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_function("() => document.querySelector('canvas').clientWidth < 390")
+        rows = geometry(page)["rows"]
+        assert len(rows) > 3 and [row["shown"] for row in rows] == [row["label"] for row in rows]
+
+
 def test_all_heads_are_listed_where_nothing_is_below_them(show: Callable, translated: Trace) -> None:
     begin = {"stack": "encoder", "layer": 0, "head": 0, "token": 3, "stop": "self_attention"}
     with show(translated, begin=begin) as page:

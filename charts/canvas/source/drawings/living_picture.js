@@ -485,6 +485,7 @@ export class LivingPictureDrawing extends LivingPicture {
       rows: this.view?.rows.map((row) => ({
         name: row.name,
         label: row.label,
+        shown: row.shown,
         written: row.written,
         box: this.view.box(row, row.cells[row.cells.length - 1]),
       })),

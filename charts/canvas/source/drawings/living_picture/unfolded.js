@@ -53,7 +53,6 @@ export class Unfolded {
   paint(pen, theme) {
     this.layOut();
     const { drawing } = this;
-    const { size } = theme;
     const { unfolded } = drawing;
     const place = drawing.lay.places[unfolded.stack];
     const query = drawing.queryIn(drawing.model.stack(unfolded.stack));
@@ -65,16 +64,27 @@ export class Unfolded {
       for (const cell of row.cells) this.paintCell(pen, theme, row, cell, query, written);
       this.paintNumberOfStrongest(pen, theme, row);
       pen.font = fontOf(theme, 0.8, row.name === "weight" ? 600 : 400);
-      const atKeys = row.cells.length && row.cells[0].stack !== unfolded.stack && row.name !== "x";
-      const { right, gutter } = atKeys ? drawing.lay.places[row.cells[0].stack] : place;
-      drawText(pen, shorten(pen, row.label, gutter - 0.3 * size), right + 0.5 * size, (row.top + row.bottom) / 2, {
+      const [left, room] = this.labelRoom(row, place);
+      row.shown = shorten(pen, row.label, room);
+      drawText(pen, row.shown, left, (row.top + row.bottom) / 2, {
         colour: cssOf(row.name === "weight" ? theme.primary : theme.muted),
       });
     }
   }
 
-  // How the numbers of a row are written, all alike: { letters, text(value) }. In lanes that are too narrow even for the shortest
-  // form, what does not fit is left out.
+  // Where the name of a row begins, and how long it may be: beside the stack or, on a phone, behind its last cell.
+  labelRoom(row, place) {
+    const { lay, unfolded } = this.drawing;
+    if (lay.narrow) {
+      const end = Math.max(...row.cells.map((cell) => this.box(row, cell)).map(([x, , width]) => x + width));
+      return [end + 0.4 * lay.size, lay.width - end - 0.4 * lay.size];
+    }
+    const atKeys = row.cells.length && row.cells[0].stack !== unfolded.stack && row.name !== "x";
+    const { right, gutter } = atKeys ? lay.places[row.cells[0].stack] : place;
+    return [right + 0.5 * lay.size, gutter - 0.3 * lay.size];
+  }
+
+  // How the numbers of a row are written, all alike: { letters, text(value) }; null if its lanes are too narrow for all of them.
   numbersOf(pen, theme, row) {
     const fits = ({ letters, text }) => {
       pen.font = fontOf(theme, letters);
@@ -85,7 +95,7 @@ export class Unfolded {
     const forms = WRITINGS.flatMap((write) =>
       LETTERS.map((letters) => ({ letters, text: (value) => write(row, value) })),
     );
-    return forms.find(fits) ?? forms[forms.length - 1];
+    return forms.find(fits) ?? null;
   }
 
   // The numbers of the strongest units of the followed token, above the picture.
@@ -137,9 +147,9 @@ export class Unfolded {
       const colour = Number.isFinite(cell.value) ? colourOf(theme, row.scale, row.limit)(cell.value) : theme.muted;
       pen.fillStyle = cssOf(colour);
       pen.fillRect(x, y, width, height);
-      pen.font = fontOf(theme, written.letters);
-      const text = written.text(cell.value);
-      if (pen.measureText(text).width <= width - 1 && height > 0.8 * theme.size) {
+      if (written && height > 0.8 * theme.size) {
+        pen.font = fontOf(theme, written.letters);
+        const text = written.text(cell.value);
         row.written.push(text);
         drawText(pen, text, x + width / 2, y + height / 2 + 0.5, {
           align: "center",
@@ -157,10 +167,7 @@ export class Unfolded {
     const best = weights.reduce((one, { value }, k) => (value > weights[one].value ? k : one), 0);
     const cell = row.cells[best];
     const [x, y, width, height] = this.box(row, cell);
-    const { letters, text: write } = this.numbersOf(pen, theme, row);
-    pen.font = fontOf(theme, letters);
-    const fits = pen.measureText(write(cell.value)).width <= width - 1;
-    if (fits || height <= 0.8 * theme.size) return;
+    if (this.numbersOf(pen, theme, row) || height <= 0.8 * theme.size) return;
     pen.font = fontOf(theme, 0.74, 600);
     const text = threeDigits(cell.value);
     const wide = pen.measureText(text).width + 8;
