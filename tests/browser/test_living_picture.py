@@ -614,7 +614,7 @@ def translated() -> Trace:
 
 
 def test_every_cell_of_an_unfolded_row_has_its_number(show: Callable, translated: Trace) -> None:
-    """The full stop has the narrowest column; all weights have the same decimals, so that they visibly add up."""
+    """The full stop has the narrowest column; weights have equal decimals, so that they visibly add up."""
     begin = {"stack": "decoder", "kind": "cross", "layer": 2, "head": 0, "token": 1}
     with show(translated, begin={**begin, "stop": "unfold cross_attention"}) as page:
         page.set_viewport_size({"width": 960, "height": 720})

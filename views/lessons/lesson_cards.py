@@ -40,7 +40,7 @@ def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
 
 
 def say_what_is_finished(p: Page, found: Sequence[Lesson], ready: Sequence[Lesson]) -> None:
-    """Draw the score of the lesson or route that the reader has just finished, and the next lesson to start."""
+    """Draw the score of the lesson that the reader has just finished, and the next one to start."""
     lesson = next((one for one in (*found, *ready) if just_finished(one.name)), None)
     if lesson is None:
         return
