@@ -20,6 +20,7 @@ import transformer
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from tests.browser.conftest import pause, settle
 from tests.browser.seats import Seats
+from tests.browser.test_shell import eventually
 from tests.conftest import ROOT
 from tests.nights import by_day
 from transformer.attribution.leave_one_out import leave_one_out
@@ -638,9 +639,8 @@ def test_on_a_phone_the_rows_of_an_unfolded_layer_have_their_names(show: Callabl
     begin = {"stack": "encoder", "token": 2, "layer": 0, "head": 0, "stop": "unfold feed_forward"}
     with show(translated, begin=begin) as page:
         page.set_viewport_size({"width": 390, "height": 844})
-        page.wait_for_function("() => document.querySelector('canvas').clientWidth < 390")
-        rows = geometry(page)["rows"]
-        assert len(rows) > 3 and [row["shown"] for row in rows] == [row["label"] for row in rows]
+        assert eventually(page, lambda: page.locator("canvas").first.bounding_box()["width"] < 390, True)
+        assert eventually(page, lambda: {row["shown"] == row["label"] for row in geometry(page)["rows"]}, {True})
 
 
 def test_all_heads_are_listed_where_nothing_is_below_them(show: Callable, translated: Trace) -> None:
