@@ -313,7 +313,7 @@ def test_what_a_head_does_in_one_sentence_is_not_what_it_usually_does(checkpoint
     told = focused(2, BACK).explanation, told_in_french(2).explanation.replace("\u202f%", "%")
     assert all(f"{ON_THE_TOKEN_BEFORE}%" in one for one in told)
     assert "Head 4 of the same layer" in told[0] and (FORTH.layer, FORTH.head) == (BACK.layer, 4)
-    assert "Head 3 of layer 2" in focused(3, BACK).explanation and (RESTS.layer, RESTS.head) == (2, 3)
+    assert "Layer 2, head 3" in focused(3, BACK).explanation and (RESTS.layer, RESTS.head) == (2, 3)
     usually = roles.head(*LIKE_BACK)
     assert usually.role == "none" and usually.shares["previous"] < 0.4
     view = trace.attention("encoder", LIKE_BACK.layer)
@@ -338,7 +338,7 @@ def test_the_card_of_a_head_speaks_for_and_against(checkpoint, trace) -> None:
     for told, rows in ((asked.explanation, "1,008"), (told_in_french(6).explanation, "1 008")):
         plain = told.replace("\u202f%", "%").replace("\u202f", " ")
         assert all(f"{share}%" in plain for share in (ONE_BACK, BY_CHANCE, 80)) and f"{rows} " in plain
-    assert "Head 2 of layer 1" in asked.explanation and (BACK.layer, BACK.head) == (1, 2)
+    assert "Layer 1, head 2" in asked.explanation and (BACK.layer, BACK.head) == (1, 2)
     assert right(HEADS, 6, sentence=CAT) == "in about half"
 
 
@@ -372,7 +372,7 @@ def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
     french = told_in_french(1, WORTH).explanation
     assert "less than 5%" in said.explanation and "moins de 5\u202f%" in french
     assert f"about {FACTOR}" in said.explanation and f"environ {FACTOR}".replace(".", ",") in french
-    assert "Head 7 of layer 1" in said.explanation and (ALIGNS.layer, ALIGNS.head) == (1, 7)
+    assert "layer 1, head 7" in said.explanation and (ALIGNS.layer, ALIGNS.head) == (1, 7)
     focused(2, ALIGNS, WORTH)
 
 
