@@ -79,10 +79,13 @@ def main() -> None:
     app = open_page("attention", {**short, "sentence": text})
     first = seconds_of(app.run)
     print("first view of Attention", f"{first:.1f} s (goal {FIRST_VIEW:g})", *problems(app)[:2])
-    for name in ("head", "layer", "token"):
-        focus = app.session_state[_FOCUS]
-        app.session_state[_FOCUS] = replace(focus, **{name: abs(getattr(focus, name) - 1)})
-        print(f"another {name}", f"{seconds_of(app.run):.2f} s")
+    opened = app.session_state[_FOCUS]
+    before_it, last = abs(opened.layer - 1), checkpoint.config.n_decoder_layers - 1
+    changes = {"another head": {"head": abs(opened.head - 1)}, "the layer before": {"layer": before_it}}
+    changes |= {"another row": {"token": opened.token - 1}, "the last layer": {"layer": last}}
+    for name, change in changes.items():
+        app.session_state[_FOCUS] = replace(app.session_state[_FOCUS], **change)
+        print(name, f"{seconds_of(app.run):.2f} s")
     peak = status_megabytes("VmHWM") - before
     with torch.inference_mode():
         alone = kernels_alone(checkpoint, asked.tokens)
@@ -92,6 +95,8 @@ def main() -> None:
     passed = time.process_time() - begun
     layer = seconds_of(lambda: trace.attention("decoder", 0))
     print(f"{n_tokens} tokens: the pass {passed:.1f} s, the kernels alone {alone:.1f} s; one layer {layer:.2f} s")
+    below = alone * opened.layer / checkpoint.config.n_decoder_layers
+    print(f"the kernels of the layers below layer {opened.layer}, which the first view shows: {below:.1f} s")
     complete = pass_bytes(checkpoint.model, target=n_tokens) / 1e6
     print(f"at most {peak:.0f} MB above the model (goal {MEMORY:g}); a complete recording takes {complete:,.0f} MB")
 

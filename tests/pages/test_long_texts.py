@@ -16,6 +16,7 @@ from transformer.runs.long_activations import LongActivations
 from ui.compute.loading import checkpoint_path
 from ui.compute.store import store
 from ui.shell import long_texts
+from ui.shell.focus import _FOCUS
 
 
 @pytest.fixture
@@ -42,6 +43,8 @@ def test_a_page_shows_a_long_text_or_says_why_not(open_app, small_memory: str, p
     traces = [value for (_, name), (value, _) in held if name == "trace"]
     assert all(isinstance(trace.activations, LongActivations) for trace in traces)
     assert not (refused and traces), "nothing was recorded"
+    layer = app.session_state[_FOCUS].layer if page == "attention" else 0
+    assert all(len(trace.activations._streams) == layer + 1 for trace in traces), "no layer above it has run"
 
 
 def test_a_search_moves_the_window_and_the_address_holds_it(open_app, small_memory: str) -> None:

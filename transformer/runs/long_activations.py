@@ -1,13 +1,11 @@
 """Activations of a long text: the residual stream, and the inside of one layer at a time.
 
-2,048 tokens in 30 layers of 9 heads are 9 GB of attention weights and scores. So one pass with fused kernels, which
-never store the weights (Dao et al. 2022), keeps only the input of each layer, and a layer runs again when something
-inside it is read. Its numbers equal those of a complete recording up to the rounding of the fused kernels.
+2,048 tokens in 30 layers of 9 heads are 9 GB of attention weights and scores. So a pass with fused kernels, which never
+store the weights (Dao et al. 2022), keeps only the input of each layer, and a layer runs again when something inside it
+is read. Its numbers equal those of a complete recording up to the rounding of the fused kernels.
 """
 
-import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,107 +15,149 @@ from transformer.fast.shortcut import fast_path
 from transformer.masks import combined_mask, padding_mask
 from transformer.models import Model
 from transformer.probes import Edit, record
-from transformer.runs.activation import Activation
-from transformer.runs.activation_arrays import RecordedActivations, activations_of
-from transformer.runs.not_finite import first_not_finite
-from transformer.runs.recording_size import is_kept_of_long_text, is_kept_of_sound, recorded_numbers
+from transformer.runs.activation_arrays import activations_of
+from transformer.runs.not_finite import NotFinite, first_not_finite
+from transformer.runs.partial_activations import PartialActivations
+from transformer.runs.recording_size import (
+    is_kept_of_long_text,
+    is_kept_of_sound,
+    kept_of_long_text_bytes,
+    recorded_numbers,
+)
 
-BUDGET = 500_000_000  # bytes of layers that are remembered; the last one is, whatever its size
+BUDGET = 500_000_000  # bytes of layers that are remembered
 _LOGITS = "decoder.logits"
 
 
-class LongActivations(Mapping[str, Activation]):
+class LongActivations(PartialActivations):
     """Everything that ``ids`` give in a decoder-only model, of which little is kept.
 
-    A guest, whose layers cannot run alone, runs as a whole when a layer is read, and only that layer is recorded.
+    A layer runs when it, or a later one, is read for the first time: a map of layer 3 does not need those above it.
 
     Args:
-        model: The model.
+        model: The model, not a guest.
         ids: What it reads.
     """
 
     def __init__(self, model: Model, ids: Sequence[int]) -> None:
-        self._model: Any = model
+        self._decoder: Any = model.decoder
+        self._ids = torch.tensor([ids], device=model.device)
+        self._outside = {name for name in model.probes if is_kept_of_long_text(name) and ".layers." not in name}
+        keys_allowed = padding_mask(self._ids, model.config.pad_id)
+        self._allowed = combined_mask(keys_allowed, len(ids), causal=True)  # [1, query, key]
+        with torch.inference_mode(), record(names=self._outside) as recording:
+            stream = self._decoder.embedding(self._ids)  # [1, token, model]
+        self._streams = [stream]  # before each layer, and after the last one
+        self._hidden: Tensor | None = None  # after the final norm
+        super().__init__(model, _names_of(model, self._ids), recording.tensors, budget=BUDGET)
+
+    @property
+    def first_not_finite(self) -> NotFinite | None:
+        """The first number that is not finite, so far as the layers have run."""
+        # NaN and infinities stay in the residual stream, so the last vectors show whether there are any.
+        last = self._streams[-1] if self._hidden is None else self._hidden
+        return None if bool(torch.isfinite(last).all()) else first_not_finite(self._kept)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that is held once all layers have run, with the layers that are or may be remembered."""
+        missing = kept_of_long_text_bytes(self._model, self._ids.shape[1]) - self._kept.n_bytes
+        return super().n_bytes + missing
+
+    def next_logits(self) -> Tensor:
+        """Return the logits after the last token, [vocabulary]."""
+        with self._lock, torch.inference_mode():
+            logits: Tensor = self._decoder.project(self._decode()[:, -1:])[0, 0]
+        return logits
+
+    def _reach(self, name: str) -> None:
+        place = name.split(".", 3)
+        if place[1] == "layers":
+            self._run_to(int(place[2]))
+        elif name not in self._kept:
+            self._decode()
+
+    def _run_to(self, layer: int) -> None:
+        """Run the layers below ``layer`` that have not run yet."""
+        layers = self._decoder.layers
+        with torch.inference_mode(), fast_path():
+            for below in range(len(self._streams) - 1, layer):
+                self._streams.append(layers[below](self._streams[below], self._allowed))
+        inputs = self._streams[: len(layers)]
+        self._keep({f"decoder.layers.{index}.residual.in": stream for index, stream in enumerate(inputs)})
+
+    def _decode(self) -> Tensor:
+        """Return the output of the last layer, after the final norm if there is one, [1, token, model]."""
+        if self._hidden is None:
+            self._run_to(len(self._decoder.layers))
+            norm = self._decoder.final_norm
+            with torch.inference_mode(), fast_path(), record(names=self._outside) as recording:
+                self._hidden = self._streams[-1] if norm is None else norm(self._streams[-1])
+            self._keep(recording.tensors)
+        return self._hidden
+
+    def _run_again(self, part: str) -> Mapping[str, Tensor]:
+        with torch.inference_mode():
+            if part == _LOGITS:
+                return {part: self._decoder.project(self._decode())}
+            with fast_path(), record(names=self._names_in(part)) as recording:
+                layer = int(part.rsplit(".", 1)[-1])
+                self._decoder.layers[layer](self._streams[layer], self._allowed)
+        return recording.tensors
+
+
+class _GuestActivations(PartialActivations):
+    """Activations of a stack of a guest, whose layers cannot run alone.
+
+    The stack runs as a whole when a layer is read, and only that layer is recorded.
+    """
+
+    def __init__(self, model: Model, names: Iterable[str], kept: Mapping[str, Tensor], last: Tensor) -> None:
+        super().__init__(model, names, kept, budget=BUDGET)
+        self._edits: tuple[Edit, ...] = ()
+        self.first_not_finite = None if bool(torch.isfinite(last).all()) else first_not_finite(self._kept)
+
+    def _run(self) -> Tensor:
+        raise NotImplementedError
+
+    def _run_again(self, part: str) -> Mapping[str, Tensor]:
+        with torch.inference_mode(), fast_path(), record(self._edits, names=self._names_in(part)) as recording:
+            self._run()
+        return recording.tensors
+
+
+class LongGuestActivations(_GuestActivations):
+    """Everything that ``ids`` give in a guest that continues texts, of which little is kept."""
+
+    def __init__(self, model: Model, ids: Sequence[int]) -> None:
+        self._guest: Any = model
         self._ids = torch.tensor([ids], device=model.device)
         kept = {name for name in model.probes if is_kept_of_long_text(name)}
-        with torch.inference_mode():
-            with record() as short:  # two tokens: which names there are, in the order of a pass
-                model(self._ids[:, :2])
-            with fast_path(), record(names=kept) as recording:
-                self._hidden = self._decode()
-        self._names = tuple(activations_of(model, short))
-        self._kept = RecordedActivations(model.probes, recording.tensors)
-        self._inputs = recording.tensors
-        # NaN and infinities stay in the residual stream, so the last vectors show whether there are any.
-        finite = bool(torch.isfinite(self._hidden).all())
-        self.first_not_finite = None if finite else first_not_finite(self._kept)
-        self._lock = threading.Lock()  # a trace is shared by all sessions
-        self._remembered: OrderedDict[str, RecordedActivations] = OrderedDict()
+        with torch.inference_mode(), fast_path(), record(names=kept) as recording:
+            self._hidden = self._run()
+        super().__init__(model, _names_of(model, self._ids), recording.tensors, self._hidden)
 
     def next_logits(self) -> Tensor:
         """Return the logits after the last token, [vocabulary]."""
         with torch.inference_mode():
-            return self._model.project(self._hidden[:, -1:])[0, 0]
+            logits: Tensor = self._guest.project(self._hidden[:, -1:])[0, 0]
+        return logits
 
-    def __getitem__(self, name: str) -> Activation:
-        if name in self._kept:
-            return self._kept[name]
-        if name not in self._names:
-            raise KeyError(name)
-        part = _part_of(name)
-        with self._lock:
-            if part not in self._remembered:
-                self._forget_for(part)
-                self._remembered[part] = RecordedActivations(self._model.probes, self._run_again(part))
-            self._remembered.move_to_end(part)
-            return self._remembered[part][name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory that is held, in bytes; parts that are remembered may take ``BUDGET`` more."""
-        return self._kept.n_bytes + max(BUDGET, *(part.n_bytes for part in self._remembered.values()), 0)
-
-    def _decode(self) -> Tensor:
-        hidden: Tensor = self._model.decode(self._ids)
+    def _run(self) -> Tensor:
+        hidden: Tensor = self._guest.decode(self._ids)
         return hidden  # [1, token, model]
 
-    def _forget_for(self, part: str) -> None:
-        """Make space before ``part`` is computed: a layer is about as large as the others."""
-        while self._remembered:
-            largest = max(known.n_bytes for known in self._remembered.values())
-            if sum(known.n_bytes for known in self._remembered.values()) + largest <= BUDGET:
-                return
-            self._remembered.popitem(last=False)
-
-    def _run_again(self, part: str) -> dict[str, Tensor]:
+    def _run_again(self, part: str) -> Mapping[str, Tensor]:
+        if part != _LOGITS:
+            return super()._run_again(part)
         with torch.inference_mode():
-            if part == _LOGITS:
-                return {part: self._model.project(self._hidden)}
-            names = {name for name in self._names if _part_of(name) == part}
-            with fast_path(), record(names=names) as recording:
-                if self._model.own_code:
-                    keys_allowed = padding_mask(self._ids, self._model.config.pad_id)
-                    allowed = combined_mask(keys_allowed, self._ids.shape[1], causal=True)
-                    self._model.get_submodule(part)(self._inputs[f"{part}.residual.in"], allowed)
-                else:
-                    self._decode()
-        return recording.tensors
+            return {part: self._guest.project(self._hidden)}
 
 
-class SoundActivations(LongActivations):
+class SoundActivations(_GuestActivations):
     """Everything that a sound gives in a model that writes text, of which the encoder keeps little.
 
-    1,500 positions in 4 layers of 6 heads are 430 MB of attention weights and scores. The encoder, whose layers cannot
-    run alone, runs as a whole when a layer is read, and only that layer is recorded. The decoder is kept completely.
+    1,500 positions in 4 layers of 6 heads are 430 MB of attention weights and scores. The decoder is kept completely.
 
     Args:
         model: The model.
@@ -127,26 +167,27 @@ class SoundActivations(LongActivations):
     """
 
     def __init__(self, model: Model, source: Tensor, ids: Sequence[int], edits: Sequence[Edit] = ()) -> None:
-        self._model, self._source, self._edits = model, source, tuple(edits)
+        self._guest: Any = model
+        self._source = source
         kept = {name for name in model.probes if is_kept_of_sound(name)}
-        with torch.inference_mode(), fast_path(), record(self._edits, names=kept) as recording:
+        with torch.inference_mode(), fast_path(), record(edits, names=kept) as recording:
             model(source, torch.tensor([ids], device=model.device))
         self.n_numbers = recorded_numbers(model, source=source.shape[1], target=len(ids))
-        self._names = tuple(model.probes)
-        self._kept = RecordedActivations(model.probes, recording.tensors)
-        finite = bool(torch.isfinite(recording.tensors["decoder.logits"]).all())
-        self.first_not_finite = None if finite else first_not_finite(self._kept)
-        self._lock = threading.Lock()
-        self._remembered = OrderedDict()
+        super().__init__(model, model.probes, recording.tensors, recording.tensors[_LOGITS])
+        self._edits = tuple(edits)
 
-    def _run_again(self, part: str) -> dict[str, Tensor]:
-        names = {name for name in self._names if _part_of(name) == part}
-        with torch.inference_mode(), fast_path(), record(self._edits, names=names) as recording:
-            self._model.encode(self._source)
-        return recording.tensors
+    def _run(self) -> Tensor:
+        memory: Tensor = self._guest.encode(self._source)
+        return memory
 
 
-def _part_of(name: str) -> str:
-    """Return the layer that a probe is inside of, or its own name."""
-    parts = name.split(".", 3)
-    return ".".join(parts[:3]) if parts[1] == "layers" else name
+def long_activations(model: Model, ids: Sequence[int]) -> LongActivations | LongGuestActivations:
+    """Return everything that ``ids`` give in a decoder-only model, of which little is kept."""
+    return (LongActivations if model.own_code else LongGuestActivations)(model, ids)
+
+
+def _names_of(model: Model, ids: Tensor) -> tuple[str, ...]:
+    """Return the names of all activations in the order of a pass, found with two tokens."""
+    with torch.inference_mode(), record() as short:
+        model(ids[:, :2])
+    return tuple(activations_of(model, short))

@@ -5,8 +5,9 @@ Attention grows with the square of the length: with 16 layers of 16 heads and 3,
 take 31 GB, in a model whose own file is half a megabyte.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, MutableMapping
 from math import prod
+from weakref import WeakKeyDictionary
 
 from transformer.config import NEXT_SENTENCE
 from transformer.errors import InputError
@@ -19,6 +20,8 @@ _NUMBER, _TRUTH = 4, 1  # bytes of a float32 and of a bool
 _TEMPORARY = 3  # number of temporary arrays as large as the scores of one layer: masked, softmax, times allowed
 LARGE = 48_000_000  # bytes; a sound whose recording is larger is recorded layer by layer
 _SPARED = 2  # use at most half of the free memory, since another visitor may ask at the same moment
+_MANY = 64  # lengths of which the sizes of a model's probes are remembered: a click asks twenty times about one
+_REMEMBERED: MutableMapping[Model, dict[tuple[int, int], Mapping[str, int]]] = WeakKeyDictionary()
 
 
 def allow_bytes(most: int | None) -> None:
@@ -38,12 +41,12 @@ def recorded_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
 
     It equals ``RecordedActivations.n_bytes`` after the pass.
     """
-    return sum(_bytes(model, name, source, target) for name in model.probes)
+    return sum(_sizes(model, source, target).values())
 
 
 def recorded_numbers(model: Model, *, source: int = 0, target: int = 0) -> int:
     """Return how many numbers a recorded pass over ``source`` and ``target`` tokens has, for one text."""
-    sizes = {name: _bytes(model, name, source, target) for name in model.probes}
+    sizes = _sizes(model, source, target)
     return sum(size // (_TRUTH if name.endswith(".allowed") else _NUMBER) for name, size in sizes.items())
 
 
@@ -52,7 +55,7 @@ def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collect
 
     The temporary arrays are those of the largest attention layer.
     """
-    sizes = {name: _bytes(model, name, source, target) for name in model.probes}
+    sizes = _sizes(model, source, target)
     largest = max((size for name, size in sizes.items() if name.endswith("attention.scores")), default=0)
     return sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
 
@@ -60,6 +63,11 @@ def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collect
 def is_kept_of_long_text(name: str) -> bool:
     """Return whether a long text keeps a probe: the input of each layer, and what is outside of them."""
     return name.endswith(".residual.in") or (".layers." not in name and not name.endswith(".logits"))
+
+
+def kept_of_long_text_bytes(model: Model, target: int) -> int:
+    """Return the size in bytes of what a long text keeps."""
+    return sum(size for name, size in _sizes(model, 0, target).items() if is_kept_of_long_text(name))
 
 
 def is_kept_of_sound(name: str) -> bool:
@@ -70,12 +78,12 @@ def is_kept_of_sound(name: str) -> bool:
 def long_pass_bytes(model: Model, target: int, source: int = 0) -> int:
     """Return the size of a pass that keeps ``is_kept_of_long_text`` and one layer, or the logits."""
     if model.config.reads_sounds:
-        sizes = {name: _bytes(model, name, source, target) for name in model.probes}
+        sizes = _sizes(model, source, target)
         kept = sum(size for name, size in sizes.items() if is_kept_of_sound(name))
         first = sum(size for name, size in sizes.items() if name.startswith("encoder.layers.0."))
         return kept + first + _TEMPORARY * sizes["encoder.layers.0.self_attention.scores"]
-    sizes = {name: _bytes(model, name, 0, target) for name in model.probes}
-    kept = sum(size for name, size in sizes.items() if is_kept_of_long_text(name))
+    sizes = _sizes(model, 0, target)
+    kept = kept_of_long_text_bytes(model, target)
     first = sum(size for name, size in sizes.items() if name.startswith("decoder.layers.0."))
     scores = sizes["decoder.layers.0.self_attention.scores"]
     return kept + max(first + _TEMPORARY * scores, sizes["decoder.logits"])
@@ -144,6 +152,16 @@ def rows_that_fit(
     """Return how many of ``rows`` texts of these lengths fit into one recorded pass, at least 1."""
     one = pass_bytes(model, source=source, target=target, names=names)
     return max(1, min(rows, allowed_bytes() // max(1, one)))
+
+
+def _sizes(model: Model, source: int, target: int) -> Mapping[str, int]:
+    """Return the bytes of each probe, in the order of the model."""
+    known = _REMEMBERED.setdefault(model, {})
+    if (sizes := known.get((source, target))) is None:
+        if len(known) >= _MANY:
+            known.clear()
+        sizes = known[source, target] = {name: _bytes(model, name, source, target) for name in model.probes}
+    return sizes
 
 
 def _bytes(model: Model, name: str, source: int, target: int) -> int:

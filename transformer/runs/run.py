@@ -26,6 +26,7 @@ class Run:
         source_pads: Number of padding tokens added to the source.
         target_pads: Number of padding tokens added to the target.
         edits: Changes to the model for this run only.
+        output: Whether there is an output; without one, the model reads the prompt alone.
     """
 
     checkpoint: Checkpoint
@@ -36,6 +37,7 @@ class Run:
     strategy: Strategy | None = None
     source_pads: int = 0
     target_pads: int = 0
+    output: bool = True
 
     def __eq__(self, other: object) -> bool:
         return self._key == other._key if isinstance(other, Run) else NotImplemented
@@ -45,7 +47,7 @@ class Run:
 
     @once
     def _key(self) -> tuple[object, ...]:
-        asked = (self.sentence, self.target, self.edits, self.strategy, self.source_pads, self.target_pads)
+        given = (self.sentence, self.target, self.edits, self.source_pads, self.target_pads)
         checkpoint = self.checkpoint
         return (
             checkpoint.path,
@@ -53,5 +55,7 @@ class Run:
             checkpoint.config,
             checkpoint.framing,
             checkpoint.prompt,
-            *asked,
+            *given,
+            self.strategy,
+            self.output,
         )

@@ -33,7 +33,7 @@ class Trace:
         source: Tokens that the encoder read; ``None`` for a decoder-only model.
         target: Tokens that the decoder read, beginning with ``<s>``; ``None`` for an encoder-only model.
         prediction: For each row of ``target`` the token that follows it: row t of the logits predicts the token after
-            ``target[t]``, and ``prediction[t]`` is the token that came next.
+            ``target[t]``, and ``prediction[t]`` is the token that came next. ``None`` without an output.
         text: The output as plain text (translation, continuation, class); see ``forced``.
         forced: ``True`` if the target was given (teacher forcing) instead of decoded.
         notes: Sentences for the reader about changes to the input (cut, padded …).
@@ -139,11 +139,18 @@ class Trace:
             if f"{stack}.layers.0.{kind}_attention.weights" in self.activations
         )
 
-    @cached_property
+    @property
     def first_not_finite(self) -> NotFinite | None:
-        """The first activation of the pass that holds NaN or an infinity; ``None`` if all numbers are finite."""
-        if hasattr(self.activations, "first_not_finite"):  # found when the trace was made
+        """The first activation of the pass that holds NaN or an infinity; ``None`` if all numbers are finite.
+
+        Of a text that is recorded layer by layer, only the layers that have run count.
+        """
+        if hasattr(self.activations, "first_not_finite"):
             return self.activations.first_not_finite
+        return self._first_not_finite
+
+    @cached_property
+    def _first_not_finite(self) -> NotFinite | None:
         return first_not_finite(self.activations)
 
     def check_finite(self) -> None:

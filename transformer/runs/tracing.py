@@ -26,7 +26,7 @@ from transformer.runs.inputs import (
     target_ids,
     text_read,
 )
-from transformer.runs.long_activations import LongActivations, SoundActivations
+from transformer.runs.long_activations import SoundActivations, long_activations
 from transformer.runs.recording_size import check_recording, is_recorded_by_layer
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import reduce_activations
@@ -90,10 +90,12 @@ def trace_of(run: Run) -> Trace:
     notes: list[Message] = []
     activations: Mapping[str, Activation] | None = None
     if config.has_decoder:
-        if run.strategy == Greedy(1) and run.target is None and is_long(run):
+        if not run.output:
+            prompt, answer, finished = prompt_of(checkpoint, run.sentence), [], True
+        elif run.strategy == Greedy(1) and run.target is None and is_long(run):
             prompt = prompt_of(checkpoint, run.sentence)
-            activations = LongActivations(model, prompt)  # the pass that shows the next token is also the recorded one
-            best = writable(activations.next_logits(), checkpoint.framing.never).argmax()
+            activations = found = long_activations(model, prompt)  # the pass that shows the next token is recorded
+            best = writable(found.next_logits(), checkpoint.framing.never).argmax()
             answer, finished = [int(best)], True
         else:
             prompt, answer, finished = _answer(run, source)
@@ -103,7 +105,7 @@ def trace_of(run: Run) -> Trace:
                 Message("The output did not end within {count} tokens; it was stopped there.", count=len(answer))
             )
         whole, pads = prompt + answer, padding_ids(checkpoint, target_pads)
-        read, written = whole[:-1] + pads, whole[1:] + pads
+        read, written = (whole[:-1] + pads, whole[1:] + pads) if answer else (whole + pads, [])
         what = Message("The target") if config.has_encoder else Message("The sentence with its target")
         check_length(checkpoint, len(read), what, target_pads)
     notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
@@ -114,7 +116,7 @@ def trace_of(run: Run) -> Trace:
         if source is not None:
             activations = SoundActivations(model, source, read, edits)
         elif not edits:
-            activations = LongActivations(model, read)
+            activations = long_activations(model, read)
     if activations is None:
         inputs = [] if source is None else [source]
         if read is not None:
@@ -125,7 +127,7 @@ def trace_of(run: Run) -> Trace:
     prediction: TokenSequence | None = None
     text = ""
     if config.has_decoder:
-        prediction = tokenizer.sequence(written, "prediction")
+        prediction = tokenizer.sequence(written, "prediction") if written else None
         text = tokenizer.decode(answer if config.has_encoder else whole)
     elif source is not None:
         prediction, text = _encoder_answer(checkpoint, source, logits)

@@ -16,7 +16,12 @@ _GIGABYTE = 1e9
 
 def needs_every_layer(page: str) -> bool:
     """Return whether a page cannot show a text that is recorded layer by layer."""
-    return page not in _OF_ONE_LAYER and page not in _OF_NO_SENTENCE
+    return not shows_one_layer(page) and page not in _OF_NO_SENTENCE
+
+
+def shows_one_layer(page: str) -> bool:
+    """Return whether a page needs at most one layer of a sentence at a time."""
+    return page in _OF_ONE_LAYER
 
 
 def reads_long_text(run: Run) -> bool:

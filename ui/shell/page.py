@@ -52,7 +52,7 @@ from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
-from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text
+from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text, shows_one_layer
 from ui.shell.masked_word_choice import choose_masked_word
 from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
 from ui.shell.own_files import own_files
@@ -161,6 +161,13 @@ class Page:
     @property
     def run(self) -> Run:
         """The inputs of the trace that this kind of model uses; they are the key of derived results."""
+        run = self._run_with_output
+        if run.strategy == PROMPT_ONLY and shows_one_layer(self.name) and self.reads_long_text:
+            return replace(run, output=False)  # the next token would need all layers
+        return run
+
+    @property
+    def _run_with_output(self) -> Run:
         config, focus = self.checkpoint.config, self.focus
         target = focus.target if config.has_decoder else ""
         alone = config.kind == "decoder-only" and not (target or focus.written or self.name in WRITING)
@@ -276,7 +283,7 @@ def _open_cached(name: str, reads: str, writes: str, prompt: Prompt | None) -> t
 
 @once_a_run
 def _is_long(name: str, focus: Focus) -> bool:
-    return reads_long_text(Page(name, focus).run)
+    return reads_long_text(Page(name, focus)._run_with_output)
 
 
 @once_a_run

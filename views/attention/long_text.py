@@ -84,7 +84,9 @@ def _shown(p: Page, tokens: TokenSequence) -> AttentionViewModel:
     exposed = has_queries(p)
     choices = AttentionChoices(predicted=False, key=choose_key(p, tokens) if exposed else None)
     head = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    return attention_view_model(p.trace, head, p.focus.token, choices, weights_only=not exposed)
+    shown = attention_view_model(p.trace, head, p.focus.token, choices, weights_only=not exposed)
+    p.trace.check_finite()  # the layers up to this one may have run only now
+    return shown
 
 
 def _steps(p: Page, window: LongViewModel) -> None:

@@ -10,9 +10,11 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.errors import InputError
-from transformer.runs import long_activations, recording_size
-from transformer.runs.long_activations import LongActivations
-from transformer.runs.recording_size import long_pass_bytes
+from transformer.runs import recording_size
+from transformer.runs.long_activations import LongActivations, LongGuestActivations
+from transformer.runs.recording_size import kept_of_long_text_bytes, long_pass_bytes
+from transformer.runs.run import Run
+from transformer.runs.tracing import trace_of
 
 SENTENCE = "The dog sleeps under the table."
 NEXT = transformer.Greedy(1)
@@ -28,13 +30,13 @@ def long(monkeypatch: pytest.MonkeyPatch):
             patch.setattr(recording_size, "ALWAYS", 0)
             needed = recording_size.pass_bytes(checkpoint.model, target=len(checkpoint.tokenizer.encode(sentence)))
             patch.setattr(recording_size, "allowed_bytes", lambda: needed - 1)
-            return transformer.trace(checkpoint, sentence, **given)
+            return trace_of(Run(checkpoint, sentence, **{"edits": (), **given}))
 
     return make
 
 
 def assert_close(whole: transformer.Trace, lazy: transformer.Trace) -> None:
-    assert isinstance(lazy.activations, LongActivations)
+    assert isinstance(lazy.activations, LongActivations | LongGuestActivations)
     assert lazy.names() == whole.names()
     assert (lazy.target, lazy.prediction, lazy.text) == (whole.target, whole.prediction, whole.text)
     for name in whole.names():
@@ -80,7 +82,7 @@ def layers_run(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     return found
 
 
-def test_only_the_layers_that_are_looked_at_are_computed(tiny_checkpoint, long, monkeypatch, layers_run) -> None:
+def test_only_the_layers_that_are_looked_at_are_computed(tiny_checkpoint, long, layers_run) -> None:
     trace = long(tiny_checkpoint("gpt"), strategy=NEXT)
     kept = trace.activations._kept.n_bytes
     assert kept < 0.15 * sum(trace.values(name).nbytes for name in trace.names())
@@ -93,10 +95,40 @@ def test_only_the_layers_that_are_looked_at_are_computed(tiny_checkpoint, long, 
     trace.attention("decoder", 0)
     trace.attention("decoder", 1)
     assert layers_run == ["decoder.layers.1", "decoder.layers.0"], "both fit into the budget"
-    monkeypatch.setattr(long_activations, "BUDGET", 1)
+    trace.activations._budget = 1
     trace.values("decoder.logits")
     assert [*trace.activations._remembered] == ["decoder.logits"], "the last part is kept, whatever its size"
     assert trace.activations.n_bytes >= kept + trace.values("decoder.logits").nbytes
+
+
+def test_without_an_output_no_layer_runs_above_the_one_that_is_read(tiny_checkpoint, long) -> None:
+    """The first view of a map waits for the layers below it alone; what is read later is the same in any order."""
+    checkpoint = tiny_checkpoint("gpt")
+    last = checkpoint.config.n_decoder_layers - 1
+    expected = long(checkpoint, strategy=NEXT)
+    trace = long(checkpoint, strategy=NEXT, output=False)
+    streams = trace.activations._streams
+    assert (trace.prediction, trace.target, len(streams)) == (None, expected.target, 1)
+    np.testing.assert_array_equal(trace.attention("decoder", 0).weights, expected.attention("decoder", 0).weights)
+    assert len(streams) == 1, "the first layer reads the embedding"
+    np.testing.assert_array_equal(trace.attention("decoder", last).weights, expected.attention("decoder", last).weights)
+    assert len(streams) == last + 1
+    for name in expected.names():
+        np.testing.assert_array_equal(trace.values(name), expected.values(name), err_msg=name)
+    assert trace.activations._kept.n_bytes == kept_of_long_text_bytes(checkpoint.model, len(trace.target))
+
+
+def test_a_layer_that_is_not_finite_is_found_once_it_has_run(tiny_checkpoint, long, monkeypatch) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    attention = checkpoint.model.decoder.layers[0].self_attention
+    broken = attention.output_projection.bias.detach().clone().fill_(float("nan"))
+    monkeypatch.setattr(attention.output_projection.bias, "data", broken)
+    trace = long(checkpoint, strategy=NEXT, output=False)
+    trace.attention("decoder", 0)
+    trace.check_finite()
+    trace.attention("decoder", 1)
+    with pytest.raises(transformer.NotFiniteError, match=r"decoder\.layers\.1\.residual\.in is NaN"):
+        trace.check_finite()
 
 
 def test_a_number_that_is_not_finite_is_found(tiny_checkpoint, long, monkeypatch) -> None:
@@ -110,7 +142,7 @@ def test_a_number_that_is_not_finite_is_found(tiny_checkpoint, long, monkeypatch
 
 
 def test_an_edit_needs_a_complete_recording(tiny_checkpoint, long) -> None:
-    edits = [transformer.ablate_head("decoder", layer=0, head=1)]
+    edits = (transformer.ablate_head("decoder", layer=0, head=1),)
     for strategy in (NEXT, None):
         with pytest.raises(InputError, match="in every layer and head"):
             long(tiny_checkpoint("gpt"), edits=edits, strategy=strategy)
