@@ -60,3 +60,24 @@ for _ in range(3):
 print(faults)
 """
     assert printed_by(script) < 600  # of 6,100 pages
+
+
+@GLIBC
+def test_the_layers_of_a_long_text_use_the_same_memory_and_return_it() -> None:
+    """Outside of the heaps, each block would have 730 new pages; NumPy asks for larger pages only from 4 MB on."""
+    script = """
+from resource import RUSAGE_SELF, getrusage
+import numpy as np
+from harness.process_memory import status_megabytes
+from ui.server.freed_memory import give_back_what_is_freed, reuse_freed_memory
+give_back_what_is_freed()
+memory = status_megabytes("VmRSS")
+with reuse_freed_memory():
+    for _ in range(3):
+        before = getrusage(RUSAGE_SELF).ru_minflt
+        blocks = [np.ones(3_000_000 // 8) for _ in range(20)]
+        del blocks
+        faults = getrusage(RUSAGE_SELF).ru_minflt - before
+print(faults + 1000 * (status_megabytes("VmRSS") - memory))
+"""
+    assert printed_by(script) < 10_000  # of 14,650 pages for each layer, and of 60 MB

@@ -3,10 +3,18 @@
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
 
-_ARENA_MAX, _MMAP_THRESHOLD, _TRIM_THRESHOLD = -8, -3, -1  # constants of glibc's malloc.h
+_ARENA_MAX, _MMAP_THRESHOLD, _TOP_PAD, _TRIM_THRESHOLD = -8, -3, -2, -1  # constants of glibc's malloc.h
 KEPT = 32  # megabytes at the end of each heap
+_OUTSIDE = 2  # megabytes; larger blocks are outside of the heaps
+_LIMITS = {_MMAP_THRESHOLD: _OUTSIDE << 20, _TRIM_THRESHOLD: KEPT << 20, _TOP_PAD: 128 << 10}
+_LIMITS_OF_A_LONG_TEXT = {_MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 256 << 20, _TOP_PAD: 64 << 20}
+_lock = Lock()
+_is_limited, _long_texts = False, 0
 
 
 @lru_cache(maxsize=1)
@@ -20,9 +28,40 @@ def give_back_what_is_freed(kept: int = KEPT) -> None:
     Each heap keeps ``kept`` megabytes at its end, which the next pass of a model uses again. With glibc's 128 KB, the
     kernel clears new pages for each pass, which takes up to a fifth of its time.
     """
+    global _is_limited
     if not sys.platform.startswith("linux") or any(name.startswith("MALLOC_") for name in os.environ):
         return
     if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:  # other libraries lack it
         mallopt(_ARENA_MAX, 2)
-        mallopt(_MMAP_THRESHOLD, 2 << 20)
+        mallopt(_MMAP_THRESHOLD, _OUTSIDE << 20)
         mallopt(_TRIM_THRESHOLD, kept << 20)
+        _is_limited = True
+
+
+@contextmanager
+def reuse_freed_memory() -> Iterator[None]:
+    """Keep what is freed for the next layer of a long text; return it to the system at the end.
+
+    Each layer of a long text allocates a dozen tensors of 5 to 13 MB and frees them. If they are returned to the system
+    at once, the kernel clears new pages for each, which takes a sixth of the time of a pass.
+    """
+    if not _is_limited:
+        yield  # glibc adapts its limits by itself
+        return
+    _change_limits(+1)
+    try:
+        yield
+    finally:
+        _change_limits(-1)
+
+
+def _change_limits(texts: int) -> None:
+    """Count the long texts that are being read, and set the limits for them."""
+    global _long_texts
+    libc = ctypes.CDLL(None)
+    with _lock:
+        _long_texts += texts
+        for name, value in (_LIMITS_OF_A_LONG_TEXT if _long_texts else _LIMITS).items():
+            libc.mallopt(name, value)
+        if not _long_texts:
+            libc.malloc_trim(0)

@@ -12,6 +12,7 @@ from charts.toolkit.words import _
 from transformer.attention_maps.attention_path import AttentionPath
 from transformer.runs.head_places import Head
 from transformer.text.tokens import TokenSequence
+from ui.server.freed_memory import reuse_freed_memory
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectCell, SelectToken, SetChoice
 from ui.shell.long_texts import say_long_text
@@ -84,7 +85,8 @@ def _shown(p: Page, tokens: TokenSequence) -> AttentionViewModel:
     exposed = has_queries(p)
     choices = AttentionChoices(predicted=False, key=choose_key(p, tokens) if exposed else None)
     head = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    shown = attention_view_model(p.trace, head, p.focus.token, choices, weights_only=not exposed)
+    with reuse_freed_memory():
+        shown = attention_view_model(p.trace, head, p.focus.token, choices, weights_only=not exposed)
     p.trace.check_finite()  # the layers up to this one may have run only now
     return shown
 
