@@ -24,6 +24,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import pass_bytes
 from transformer.text.sentence_files import SHIPPED, read_sentences
 from ui.compute import loading
+from ui.server.freed_memory import give_back_what_is_freed
 from ui.shell.focus import _FOCUS
 
 FIRST_VIEW, MEMORY = 5.0, 1500.0  # goals: processor seconds, MB
@@ -69,6 +70,7 @@ def main() -> None:
     parser.add_argument("checkpoint", type=Path, help="a folder or a GGUF file of a model that continues texts")
     parser.add_argument("--tokens", type=int, default=2048)
     asked = parser.parse_args()
+    give_back_what_is_freed()  # as in the app
     path = asked.checkpoint.resolve(strict=True)
     loading._typed[path.name] = path
     checkpoint = loading.load_checkpoint(path.name)
