@@ -64,7 +64,10 @@ print(faults)
 
 @GLIBC
 def test_the_layers_of_a_long_text_use_the_same_memory_and_return_it() -> None:
-    """Outside of the heaps, each block would have 730 new pages; NumPy asks for larger pages only from 4 MB on."""
+    """Outside of the heaps, each block would have 730 new pages.
+
+    NumPy asks for larger pages only from 4 MB on.
+    """
     script = """
 from resource import RUSAGE_SELF, getrusage
 import numpy as np

@@ -12,7 +12,7 @@ from transformer.runs.activation_arrays import RecordedActivations
 
 
 class PartialActivations(Mapping[str, Activation]):
-    """Everything that one pass gives, of which some is kept and the rest computed on demand, layer by layer.
+    """Everything that one pass gives: some of it is kept, the rest computed layer by layer.
 
     A subclass defines how a layer runs again.
 

@@ -102,7 +102,7 @@ def test_only_the_layers_that_are_looked_at_are_computed(tiny_checkpoint, long, 
 
 
 def test_without_an_output_no_layer_runs_above_the_one_that_is_read(tiny_checkpoint, long) -> None:
-    """The first view of a map waits for the layers below it alone; what is read later is the same in any order."""
+    """The first view of a map waits for the layers below it; what is read later is the same."""
     checkpoint = tiny_checkpoint("gpt")
     last = checkpoint.config.n_decoder_layers - 1
     expected = long(checkpoint, strategy=NEXT)
