@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import torch
@@ -313,8 +314,12 @@ def _attention(trial: Trial, inside: Sequence[Event], event: Event, call: Attent
     if call is None:
         width = event.output.shape[-1]
         behind = [each for each in inside if each.within(event) and _is_linear(each.module)]
-        whole = len(behind) > 1 and behind[-1].output.shape[-1] == behind[-1].input.shape[-1] == width
-        found.output = behind[-1].module if whole else None
+        last = behind[-1] if len(behind) > 1 and not same(behind[-1].input, behind[0].input) else None
+        if last is None:  # only queries, keys and values are projected within; W_O may follow (RoFormer)
+            after = (each for each in inside if each.started > event.ended and _is_linear(each.module))
+            last = next((each for each in after if same(each.input, event.output)), None)
+        whole = last is not None and last.output.shape[-1] == last.input.shape[-1] == width
+        found.output = last.module if last is not None and whole else None
         return found
     linear = [each for each in inside if _is_linear(each.module)]
     found.output = next((each.module for each in linear if same(each.input, call.context)), None)
@@ -478,8 +483,10 @@ def _order(
         for update, norm in ((first, behind["self_attention"]), (fed, behind["feed_forward"]))
     )
     scales = tuple(_channel_factors(inside, update) for update in (first, fed))
-    for factor in (1.0, *factors):
-        own_factor, fed_factor = (factor if scale is None else scale for scale in scales)
+    own_scales = [each.detach() for each in block.module.parameters(recurse=False) if each.shape == stream.shape[-1:]]
+    tried = [(*(factor if scale is None else scale for scale in scales), factor) for factor in (1.0, *factors)]
+    tried += [(*pair, 1.0) for pair in permutations(own_scales, 2)]  # BEiT's layers hold the factors themselves
+    for own_factor, fed_factor, factor in tried:
         middle = stream + a * own_factor
         after = middle if second is None else middle + second * factor
         if not close(after + f * fed_factor, total):

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
-from transformer import CheckpointError, load, trace
+from transformer import CheckpointError, Greedy, load, trace
 from transformer.attribution.verify_images import image_of_noise, verify_images
 from transformer.errors import NotExposedError
 from transformer.files.verify import verify
 from transformer.guests import guest_model
-from views.add_norm.add_norm_view_model import norms_by_place
 
 pytest.importorskip("transformers")
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -55,6 +56,8 @@ IMAGES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "clip": ("CLIPForImageClassification", TOWERS),
 }
+SUM_PARTS = ("residual.in", "self_attention.output", "residual.after_self_attention", "feed_forward.output")
+SUM_PARTS += ("residual.out", "self_attention_norm.input", "feed_forward_norm.input")
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "lfm2": (
         "Lfm2ForCausalLM",
@@ -114,13 +117,36 @@ def test_classifiers_of_images_agree_with_their_own_code(
     assert all(comparison.largest < 1e-5 for comparison in verify_images(checkpoint))
 
 
-def test_norms_that_were_not_found_are_said_to_be_not_exposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The factors of BEiT's sub-layers belong to its layers, so the place of its norms is not found."""
-    name, fields = IMAGES["beit"]
-    monkeypatch.setitem(IMAGE_GUESTS, "beit", (name, fields, PROCESSOR, ("[CLS]",)))
-    run = trace(load(image_checkpoint("beit", tmp_path)), image_of_noise(32, 32))
-    with pytest.raises(NotExposedError, match="the steps of its norms"):
-        norms_by_place(run, stack="encoder", layer=0)
+def test_a_stream_that_layers_multiply_is_said_to_be_not_exposed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Doge multiplies the stream itself before each addition, so it is no sum of what was written."""
+    monkeypatch.setitem(GUESTS, "doge", TEXTS["doge"])
+    run = trace(load(guest_checkpoint("doge", tmp_path)), "The cat sat.", strategy=Greedy(1))
+    with pytest.raises(NotExposedError, match="the residual stream between its sub-layers"):
+        run.values("decoder.layers.0.residual.after_self_attention")
+
+
+@pytest.mark.parametrize("kind", ["roformer", "beit", "data2vec-vision"])
+def test_the_stream_is_the_sum_of_what_was_written(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RoFormer's W_O is outside of its attention, and the factors of BEiT's sub-layers belong to its layers."""
+    if kind in IMAGES:
+        name, fields = IMAGES[kind]
+        monkeypatch.setitem(IMAGE_GUESTS, kind, (name, fields, PROCESSOR, ("[CLS]",)))
+        run = trace(load(image_checkpoint(kind, tmp_path)), image_of_noise(32, 32))
+    else:
+        monkeypatch.setitem(ENCODERS, kind, ("RoFormerForMaskedLM", {**GROUPED, "embedding_size": 32}))
+        monkeypatch.setitem(GUESTS, kind, ENCODERS[kind])
+        run = trace(load(guest_checkpoint(kind, tmp_path)), "The cat sat.")
+    post = kind == "roformer"
+    for layer in range(2):
+        values = {name: run.values(f"encoder.layers.{layer}.{name}") for name in SUM_PARTS}
+        between = values["residual.in"] + values["self_attention.output"]
+        outcome = values["self_attention_norm.input"] if post else values["residual.after_self_attention"]
+        np.testing.assert_allclose(outcome, between, atol=2e-5 * np.abs(between).max())
+        after = values["residual.after_self_attention"] + values["feed_forward.output"]
+        outcome = values["feed_forward_norm.input"] if post else values["residual.out"]
+        np.testing.assert_allclose(outcome, after, atol=2e-5 * np.abs(after).max())
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -140,6 +166,15 @@ def test_a_type_that_needs_more_inputs_is_refused_by_its_name(tmp_path: Path, mo
     path = image_checkpoint("siglip2", tmp_path)
     with pytest.raises(CheckpointError, match="model_type 'siglip2' cannot be shown: .* on pixel_values alone"):
         load(path)
+
+
+@pytest.mark.parametrize("kind", ["llava", "qwen2_audio"])
+def test_a_model_of_text_and_more_is_refused_with_what_can_be_opened_instead(kind: str, tmp_path: Path) -> None:
+    """Its config says so before any weight is read."""
+    name = {"llava": "LlavaForConditionalGeneration", "qwen2_audio": "Qwen2AudioForConditionalGeneration"}[kind]
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": [name]}))
+    with pytest.raises(CheckpointError, match=f"{name}.* together with text.* Open its language model alone"):
+        load(tmp_path)
 
 
 def test_missing_maps_are_found_before_a_folder_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
