@@ -137,11 +137,14 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
     task = next(task for task in _TASKS if architecture.endswith(task))
     two_stacks = bool(getattr(theirs, "is_encoder_decoder", False))
     stacks = _TASKS[task]
-    if (
-        (stacks == "encoder-decoder") != two_stacks
-        or hasattr(theirs, "vision_config")
-        or hasattr(theirs, "audio_config")
-    ):
+    if hasattr(theirs, "vision_config") or hasattr(theirs, "audio_config"):
+        raise CheckpointError(
+            "architectures {name} reads images or sounds together with text, which cannot be shown. Open its language "
+            "model alone (a folder whose config.json names a class that ends in ForCausalLM), or a model that reads "
+            "text, images or sounds only; docs/guests.md lists some",
+            name=repr(architecture),
+        )
+    if (stacks == "encoder-decoder") != two_stacks:
         raise CheckpointError(
             "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
         )
