@@ -100,7 +100,11 @@ def test_outputs_and_every_map_are_those_of_the_eager_code(opened, kind: str) ->
             if name.startswith("encoder"):  # the attention of padding is meaningless
                 real = asked["attention_mask"].bool()
                 shown, weights = shown.transpose(1, 2)[real], weights.transpose(1, 2)[real]
-            assert (shown - weights).abs().max() <= TOLERANCE, name
+            scores = recording.tensors[name.replace("weights", "scores")]
+            largest = float(scores[scores > -1e30].abs().max())
+            # float32 rounds a score of 25 (mT5, whose scores are not scaled) to multiples of 2e-6. A sum in another
+            # order moves it by one or two of these, and a weight by as much.
+            assert (shown - weights).abs().max() <= max(TOLERANCE, 2 * 2**-23 * largest), name
 
 
 @pytest.mark.parametrize("kind", ["phi", "olmo2"])
