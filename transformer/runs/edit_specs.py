@@ -115,8 +115,9 @@ class EditSpec:
             raise ValueError(f"{self}: there is no layer {self.layer}; the {self.stack} has layers 0 to {n_layers - 1}")
         if self.part == "cross" and not (self.stack == "decoder" and config.has_encoder):
             raise ValueError(f"{self}: the {self.stack} of this model has no cross-attention")
-        if self.head is not None and self.head >= config.n_heads:
-            raise ValueError(f"{self}: there is no head {self.head}; this model has heads 0 to {config.n_heads - 1}")
+        n_heads = config.heads_in(self.stack)
+        if self.head is not None and self.head >= n_heads:
+            raise ValueError(f"{self}: there is no head {self.head}; this model has heads 0 to {n_heads - 1}")
         if self.action == "steer":
             self._check_direction(config)
 

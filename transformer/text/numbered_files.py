@@ -26,6 +26,10 @@ class NumberedFiles:
         self._tensors: OrderedDict[int, Tensor] = OrderedDict()
         self._lock = Lock()
 
+    def __deepcopy__(self, _: dict[int, object]) -> NumberedFiles:
+        """Return the same files: a copy of a model reads what the model has read, under the same numbers."""
+        return self
+
     def number(self, text: str) -> int:
         """Return the number of a file, which is read if it is new; raises what ``read`` raises."""
         if self._numbers.get(text) not in self._tensors:

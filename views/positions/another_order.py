@@ -33,13 +33,13 @@ _SEARCHED = 32  # most tokens of an input whose most telling pair is searched
 
 def can_reorder(p: Page) -> bool:
     """Return whether this model's positions can be changed independently of its tokens."""
-    return _scheme(p) in REORDERED
+    return len(_kinds(p)) == 1 and _kinds(p)[0] in REORDERED
 
 
-def _scheme(p: Page) -> str:
+def _kinds(p: Page) -> tuple[str, ...]:
     """Return how the stack that reads the typed text encodes positions."""
     config = p.checkpoint.config
-    return config.positions_in("encoder" if config.has_encoder else "decoder")
+    return config.kinds_in("encoder" if config.has_encoder else "decoder")
 
 
 def needs(p: Page) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def another_order(p: Page) -> None:
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has already shown those
         st.caption(f":material/info: {as_plain(translate(note))}")
     hint = f"{text['swap_hint']} " if new.pair else ""
-    st.caption(hint + text["order_text"].format(what=text[f"what_{_scheme(p)}"]))
+    st.caption(hint + text["order_text"].format(what=text[f"what_{_kinds(p)[0]}"]))
 
 
 def _read(p: Page) -> ReorderedInput:

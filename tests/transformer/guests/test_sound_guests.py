@@ -16,6 +16,7 @@ from transformer import CheckpointError, InputError
 from transformer.__main__ import main
 from transformer.files.languages import languages_of, with_languages
 from transformer.runs import recording_size
+from transformer.runs.edit_specs import edits_from
 from transformer.runs.long_activations import SoundActivations
 from transformer.sounds.sound_files import file_of, read_sound, sound_text
 
@@ -98,6 +99,15 @@ def test_removing_a_head_changes_the_run_alone(checkpoint: transformer.Checkpoin
     changed = transformer.trace(checkpoint, SWEEP, "hello", edits=[edit]).values("decoder.logits")
     assert np.abs(changed - before).max() > 1e-3
     np.testing.assert_array_equal(transformer.trace(checkpoint, SWEEP, "hello").values("decoder.logits"), before)
+
+
+def test_every_head_of_the_decoder_can_be_removed(checkpoint: transformer.Checkpoint) -> None:
+    """The decoder has four heads per layer, the encoder two."""
+    edits = edits_from(checkpoint, ["zero:decoder.1.cross.3"])
+    run = transformer.trace(checkpoint, SWEEP, "hello", edits=edits)
+    assert not run.values("decoder.layers.1.cross_attention.context")[3].any()
+    with pytest.raises(ValueError, match="no head 2; this model has heads 0 to 1"):
+        edits_from(checkpoint, ["zero:encoder.1.self.2"])
 
 
 def test_a_long_recording_keeps_little_of_the_encoder(
