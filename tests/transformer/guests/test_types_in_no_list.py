@@ -129,7 +129,7 @@ def test_a_stream_that_layers_multiply_is_said_to_be_not_exposed(
 
 @pytest.mark.parametrize("kind", ["roformer", "beit", "data2vec-vision"])
 def test_the_stream_is_the_sum_of_what_was_written(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RoFormer's W_O is outside of its attention, and the factors of BEiT's sub-layers belong to its layers."""
+    """RoFormer's W_O is outside of its attention; BEiT's layers hold the factors of their sub-layers."""
     if kind in IMAGES:
         name, fields = IMAGES[kind]
         monkeypatch.setitem(IMAGE_GUESTS, kind, (name, fields, PROCESSOR, ("[CLS]",)))
