@@ -24,7 +24,7 @@ def test_an_improbable_translation_is_called_that_of_a_model_that_makes_mistakes
     app = open_app(page, checkpoint="en-fr", sentence=SENTENCE)
     is_fine(app)
     key = {"overview": "uncertain.briefly", "decoding": "uncertain.line"}[page]
-    words = common(key, written="", probability="0.0107", count="161,496").strip()
+    words = common(key, written="", probability="= 0.0107", count="161,496").strip()
     assert words in said(app)
     sure = open_app(page, checkpoint="en-fr", sentence="I love you.")
     is_fine(sure)

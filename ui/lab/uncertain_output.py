@@ -13,10 +13,11 @@ from ui.words.texts import common
 # Smallest probability of an output that needs no such words: of a text, whose probability is a product over its tokens,
 # and of a class or a word.
 CERTAIN_TEXT, CERTAIN_CHOICE = 0.1, 0.5
+_TINY = 0.001
 
 
 def uncertain_output(p: Page) -> tuple[str, str] | None:
-    """Return the probability of the output and, by the card, the number of training examples, as texts.
+    """Return the probability of the output ("= 0.01") and, by the card, the number of training examples.
 
     ``None`` if the model is certain, has no such card, or did not choose the output; also in a lesson, which says what
     to notice.
@@ -27,7 +28,8 @@ def uncertain_output(p: Page) -> tuple[str, str] | None:
     count = training_examples(card_of(checkpoint_path(p.focus.checkpoint)))
     if count is None:
         return None
-    return three_digits(answer.probability), whole(count)
+    is_tiny = answer.probability < _TINY  # its digits would need a second line
+    return f"< {three_digits(_TINY)}" if is_tiny else f"= {three_digits(answer.probability)}", whole(count)
 
 
 def of_mistakes(p: Page) -> str:
