@@ -49,6 +49,7 @@ FAMILIES: dict[str, Family] = {
     "t5": T5,
     "deberta-v2": DEBERTA,
 }
+KEPT_HALF_FROM = 500_000_000  # weights in half precision; 2 GB as float32. Below, speed matters more than memory.
 _CLASSIFIERS = ("bert", "roberta", "distilbert", "deberta-v2")
 _TASKS = ("TokenClassification", "QuestionAnswering", "MultipleChoice", "NextSentencePrediction", "ImageClassification")
 
@@ -124,7 +125,8 @@ def check_not_quantised(fields: dict) -> None:
 def open_model(folder: Path, fields: dict, changes: dict[str, Tensor] | None = None) -> OpenedModel:
     """Open the model of a folder with the ``config.json`` fields ``fields``.
 
-    Nothing is allocated before all checks have passed. ``changes`` of an adapter are added to its tensors.
+    Nothing is allocated before all checks have passed. ``changes`` of an adapter are added to its tensors. The matrices
+    of a large model stay in the half precision of their file (``transformer.variants.half_precision``).
 
     Raises:
         CheckpointError: The family is unknown, the config does not fit the weights, weights are missing or not finite,
@@ -133,12 +135,15 @@ def open_model(folder: Path, fields: dict, changes: dict[str, Tensor] | None = N
     family, config = _family(fields), read_config(folder, fields)
     with ExitStack() as stack:
         weights = _weights(folder, family, fields, stack, changes)
-        check_memory(folder, weights.n_numbers)
+        half = weights.n_half >= KEPT_HALF_FROM
+        check_memory(folder, 4 * weights.n_numbers - (2 * weights.n_half if half else 0))
         config = _resolve_config(config, family, weights, fields)
         table = _add_tied_names(family.table(config), family, config)
         config = _resolve_pooling(folder, config, table, weights)
         model = build_family(config)
-        mapping = {ours: weights.name_in_file(theirs) for ours, theirs in assign(model, table, weights).items()}
+        mapping = {
+            ours: weights.name_in_file(theirs) for ours, theirs in assign(model, table, weights, half=half).items()
+        }
         unread = tuple(sorted(map(weights.name_in_file, weights.unread())))
     return OpenedModel(model.eval(), config, mapping, unread)
 

@@ -321,7 +321,7 @@ class GgufWeights:
     def check_type(self, name: str) -> None:
         """Do nothing: whatever can be unpacked is numeric."""
 
-    def read(self, name: str) -> Tensor:
+    def read(self, name: str, *, half: bool = False) -> Tensor:
         """Return a tensor in float32."""
         self.used.add(name)
         tensor = torch.from_numpy(self._file.read(self._where[name]))
@@ -344,6 +344,16 @@ class GgufWeights:
     def name_in_file(self, name: str) -> str:
         """Return the name of a tensor in the file."""
         return self._where[name]
+
+    def type(self, name: str) -> torch.dtype:
+        """Return float32, which whatever is in the file is unpacked to."""
+        return torch.float32
+
+    def is_changed(self, name: str) -> bool:
+        """Return false: no adapter names a GGUF file as its base."""
+        return False
+
+    n_half = 0
 
     @property
     def n_numbers(self) -> int:

@@ -5,12 +5,10 @@ from pathlib import Path
 
 from transformer.errors import NotEnoughMemoryError
 
-_BYTES = 4  # per float32
 
-
-def check_memory(folder: Path, n_numbers: int) -> None:
-    """Raise ``NotEnoughMemoryError`` if ``n_numbers`` float32 weights do not fit into the free memory."""
-    needed, free = _BYTES * n_numbers, free_memory()
+def check_memory(folder: Path, needed: int) -> None:
+    """Raise ``NotEnoughMemoryError`` if weights of ``needed`` bytes do not fit into the free memory."""
+    free = free_memory()
     if needed > free:
         raise NotEnoughMemoryError(
             "{folder} needs {needed} GB of memory, and {free} GB are free",

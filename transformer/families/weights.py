@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer.disk.plain_files import read_plain_text
-from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
+from transformer.disk.tensor_files import TORCH_TYPES, StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
 from transformer.families.lora import add_change, check_all_fit
 from transformer.models import Model
+from transformer.variants.half_precision import HALF_TYPES, can_be_half, keep_half
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
@@ -93,11 +94,20 @@ class StoredWeights:
         """Raise ``CheckpointError`` if a tensor is not floating-point."""
         check_type(self._where[name][0], name, self._stored(name).type)
 
-    def read(self, name: str) -> Tensor:
-        """Return a tensor in float32, a new array."""
+    def read(self, name: str, *, half: bool = False) -> Tensor:
+        """Return a tensor in float32, or as it is stored in half precision, a new array."""
         file, full = self._where[name]
         self.used.add(name)
-        return add_change(name, self._files[file].read(full).to(torch.float32), self._changes)
+        tensor = self._files[file].read(full)
+        return tensor if half else add_change(name, tensor.to(torch.float32), self._changes)
+
+    def is_changed(self, name: str) -> bool:
+        """Whether an adapter changes a tensor."""
+        return name in self._changes
+
+    def type(self, name: str) -> torch.dtype:
+        """Return the type of a tensor in its file."""
+        return TORCH_TYPES.get(self._stored(name).type, torch.float32)  # other types are refused as they are read
 
     def unread(self) -> list[str]:
         """Return the names of tensors that were not read."""
@@ -111,6 +121,11 @@ class StoredWeights:
     def n_numbers(self) -> int:
         """Number of weights in all files."""
         return sum(torch.Size(self.shape(name)).numel() for name in self._where)
+
+    @property
+    def n_half(self) -> int:
+        """Number of weights that are stored in half precision."""
+        return sum(torch.Size(self.shape(name)).numel() for name in self._where if self.type(name) in HALF_TYPES)
 
     def _stored(self, name: str) -> StoredTensor:
         file, full = self._where[name]
@@ -146,10 +161,11 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]:
+def assign(model: Model, table: Table, weights: StoredWeights, *, half: bool = False) -> dict[str, str]:
     """Assign its tensors to the model and return the stored name of each.
 
-    All names and shapes are compared before the first number is read.
+    All names and shapes are compared before the first number is read. ``half``: matrices that the file holds in half
+    precision stay so.
     """
     wanted = dict(model.named_parameters(remove_duplicate=True))
     chosen = {ours: _choose(ours, table[ours], weights) for ours in wanted}
@@ -175,20 +191,30 @@ def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]
             expected=expected,
         )
     _refuse_more_layers(weights, set(chosen.values()))
-    read = {name: _finite(name, weights) for name in dict.fromkeys(chosen.values())}
     places = _module_names(model)
-    for ours, parameter in wanted.items():
-        view, tensor = table[ours].view, read[chosen[ours]]
-        new = nn.Parameter(tensor if view is None else view(tensor), requires_grad=False)
-        for module, name in places[parameter]:
-            setattr(module, name, new)
+    users: dict[str, list[str]] = {}
+    for ours, theirs in chosen.items():
+        users.setdefault(theirs, []).append(ours)
+    for theirs, names in users.items():  # one tensor at a time; only it is held twice
+        kept = half and weights.type(theirs) in HALF_TYPES and not weights.is_changed(theirs)
+        tensor = _finite(theirs, weights, half=kept)
+        for ours in names:
+            modules = places[wanted[ours]]
+            matrix = kept and all(name == "weight" and can_be_half(module) for module, name in modules)
+            value = tensor if matrix else tensor.float()
+            view = table[ours].view  # of a matrix, it only moves numbers
+            new = nn.Parameter(value if view is None else view(value), requires_grad=False)
+            for module, name in modules:
+                setattr(module, name, new)
+                if matrix:
+                    keep_half(module)
     return chosen
 
 
-def _finite(name: str, weights: StoredWeights) -> Tensor:
-    tensor = weights.read(name)
+def _finite(name: str, weights: StoredWeights, *, half: bool) -> Tensor:
+    tensor = weights.read(name, half=half)
     # A single non-finite number makes the sum non-finite. A sum that merely overflows proves nothing.
-    if not isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
+    if not isfinite(tensor.sum(dtype=torch.float32)) and not torch.isfinite(tensor).all():
         raise CheckpointError(
             "{file} holds numbers that are not finite (NaN or infinite) in {names}", file=weights.folder, names=name
         )

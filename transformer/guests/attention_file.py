@@ -206,7 +206,7 @@ def _check_size(file: Path, shapes: Mapping[str, tuple[int, ...]], most: int | N
         raise MessageError(
             "it unpacks to {count} numbers; at most {most} are accepted", count=f"{count:,}", most=f"{most:,}"
         )
-    check_memory(file, 2 * count)  # memory for the arrays as stored, and again as float32
+    check_memory(file, 8 * count)  # memory for the arrays as stored, and again as float32
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype]:

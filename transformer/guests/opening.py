@@ -462,7 +462,7 @@ def _network(
                 check_type(file, name, tensor.type)
                 sizes[name] = tensor.shape
     n_numbers = sum(torch.Size(shape).numel() for shape in sizes.values())
-    check_memory(folder, n_numbers)
+    check_memory(folder, 4 * n_numbers)
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:

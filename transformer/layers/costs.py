@@ -180,14 +180,17 @@ class ParameterStatistics:
 @torch.inference_mode()
 def parameter_statistics(model: Model) -> list[ParameterStatistics]:
     """Return statistics of every parameter in the order of the modules; a tied matrix has its first name."""
-    return [
-        ParameterStatistics(
-            name=name,
-            shape=tuple(parameter.shape),
-            numbers=parameter.numel(),
-            mean=float(parameter.mean()),
-            std=float(parameter.std(correction=0)),
-            largest=float(parameter.abs().max()),
+    found = []
+    for name, parameter in model.named_parameters():
+        values = parameter.float()  # sums in half precision would be off by a percent
+        found.append(
+            ParameterStatistics(
+                name=name,
+                shape=tuple(values.shape),
+                numbers=values.numel(),
+                mean=float(values.mean()),
+                std=float(values.std(correction=0)),
+                largest=float(values.abs().max()),
+            )
         )
-        for name, parameter in model.named_parameters()
-    ]
+    return found

@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from transformer.models import Model
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
+from transformer.variants.half_precision import widen
 
 IGNORED = -100  # a label without a target, as in F.cross_entropy
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
@@ -94,7 +95,7 @@ def training_step(
         raise ValueError(f"optimizer is {optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
     checkpoint = trace.checkpoint
     inputs, labels = _example(trace, masked=masked, label=label)
-    model = copy.deepcopy(checkpoint.model).requires_grad_()
+    model = widen(copy.deepcopy(checkpoint.model)).requires_grad_()
     table = _table(model, stack)
     stacks = [name for name in ("encoder", "decoder") if hasattr(model, name)]  # in the order of the inputs
     reading = [ids for name, ids in zip(stacks, inputs, strict=True) if _table(model, name) is table]
@@ -197,7 +198,7 @@ def _gradients_by_way(
 
     They are computed on a copy whose projection has its own matrix; their sum is the gradient of a shared matrix.
     """
-    model = model.copy_sharing_weights(lambda _name: True)
+    model = widen(model.copy_sharing_weights(lambda _name: True))
     parts = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
     projection = next((part.vocabulary_projection for part in parts if hasattr(part, "vocabulary_projection")), None)
     if projection is not None:

@@ -18,6 +18,7 @@ from transformer import Checkpoint
 from transformer.families.foreign_folder import stored_files
 from transformer.files.checkpoints import WEIGHTS
 from transformer.layers.costs import ParameterStatistics, parameter_costs, parameter_statistics
+from transformer.variants.half_precision import HALF_TYPES
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,16 @@ class CheckpointViewModel:
         path = self.checkpoint.path
         files = stored_files(path) if self.checkpoint.foreign else [path / WEIGHTS]
         return sum(file.stat().st_size for file in files) / 1e6
+
+    @property
+    def in_memory(self) -> tuple[str, float, float] | None:
+        """The type of the matrices in half precision, GB of all weights in memory, and GB in float32; or ``None``."""
+        parameters = list(self.checkpoint.model.parameters())
+        half = next((parameter.dtype for parameter in parameters if parameter.dtype in HALF_TYPES), None)
+        if half is None:
+            return None
+        held = sum(parameter.nbytes for parameter in parameters)
+        return str(half).removeprefix("torch."), held / 1e9, 4 * self.n_parameters / 1e9
 
     @property
     def settings(self) -> dict[str, str]:

@@ -26,6 +26,9 @@ def show_sizes(p: Page, view_model: CheckpointViewModel) -> None:
         st.metric(text["size"], number(f"{view_model.megabytes:.1f}") + " MB", width="content")
         help = text["fingerprint_help"].format(whole=checkpoint.fingerprint)
         st.metric(text["fingerprint"], checkpoint.short_fingerprint, help=help, width="content")
+    if view_model.in_memory is not None:
+        type, held, wide = view_model.in_memory
+        st.caption(text["in_memory"].format(type=type, held=number(f"{held:.1f}"), wide=number(f"{wide:.1f}")))
 
 
 def show_maps(p: Page) -> None:
