@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -100,6 +100,9 @@ class Trace:
 
     def __contains__(self, name: str) -> bool:
         return name in self.activations
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.activations)
 
     def __getitem__(self, name: str) -> Activation:
         try:

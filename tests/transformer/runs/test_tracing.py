@@ -52,7 +52,8 @@ def test_every_probe_is_in_the_trace_with_its_axes_and_the_batch_dropped(kind: s
         if sequence is not None:
             for axis in ("query", "key", "position"):
                 sizes[axis].add(len(sequence))
-    for name in result.names():
+    assert tuple(result) == result.names()
+    for name in result:
         activation = result[name]
         assert activation.axes == checkpoint.model.probes[name].axes
         for axis, size in zip(activation.axes, activation.shape, strict=True):
