@@ -1,4 +1,4 @@
-"""Matrices that keep the two bytes per number of their file, and are widened to float32 while they are used.
+"""Matrices that keep the two bytes per number of their file, and are widened to float32 in use.
 
 Every float16 and bfloat16 number is also a float32 number, so the layers compute what they would compute with float32
 weights. A few hundred rows are widened at a time, into memory that stays in the processor's cache: that is as fast as

@@ -59,7 +59,7 @@ class CheckpointViewModel:
 
     @property
     def in_memory(self) -> tuple[str, float, float] | None:
-        """The type of the matrices in half precision, GB of all weights in memory, and GB in float32; or ``None``."""
+        """Type of the matrices in half precision, GB of all weights, GB in float32; or ``None``."""
         parameters = list(self.checkpoint.model.parameters())
         half = next((parameter.dtype for parameter in parameters if parameter.dtype in HALF_TYPES), None)
         if half is None:
