@@ -88,8 +88,8 @@ def test_an_opening_of_cross_attention_names_a_row_as_the_map_does_after_the_tok
     trace = transformer.trace(checkpoint, first.sentence)
     row, tokens = first.place["token"], trace.tokens("decoder")
     named = [tokens[row + 1].display, first.looks_at[row]]
-    told = {"en": ("To predict “{}”, this head attends to “{}”.", "that it translates")}
-    told["fr"] = ("Pour prédire «\u00a0{}\u00a0», cette tête prête attention à «\u00a0{}\u00a0».", "qu’il traduit")
+    told = {"en": ("To predict “{}”, the head attends to “{}”.", "that it translates")}
+    told["fr"] = ("Pour prédire «\u00a0{}\u00a0», la tête prête attention à «\u00a0{}\u00a0».", "qu’il traduit")
     for language, (sentence, wrong) in told.items():
         assert first.shows[language].endswith(sentence.format(*(token.strip("·") for token in named)))
         assert wrong not in first.shows[language]
