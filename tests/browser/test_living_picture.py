@@ -478,7 +478,8 @@ def test_candidates_of_a_translation_are_above_the_encoder_where_they_fit(show: 
         for width, fit in ((1000, True), (390, False)):
             page.set_viewport_size({"width": width, "height": 720})
             page.wait_for_function(
-                "most => document.querySelector('main').shadowRoot.querySelector('canvas').clientWidth < most", arg=width
+                "most => document.querySelector('main').shadowRoot.querySelector('canvas').clientWidth < most",
+                arg=width,
             )
             places = geometry(page)["places"]
             assert all(x < places["decoder"]["lanes"][0][0] for x, _ in places["answer"]) is fit

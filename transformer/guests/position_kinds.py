@@ -285,7 +285,8 @@ def _of_bias(first: _Scores, second: _Scores, n_before: int, columns: int) -> se
 
 
 def _allowed(scores: Tensor) -> Tensor:
-    return scores > torch.finfo(scores.dtype).min / 2
+    """Return which keys have a weight: some families mask with −10,000 instead of the lowest number."""
+    return torch.softmax(scores, dim=-1) > 0
 
 
 def _without_constants(scores: Tensor) -> Tensor:
@@ -305,7 +306,7 @@ def _depends_on_distance(values: Tensor, allowed: Tensor, n_before: int, columns
     places = torch.arange(n_queries) - n_before
     row, column = places.div(across, rounding_mode="floor"), places % across
     distance = (row - row[:, None]) * 2 * across + column - column[:, None]  # [query, key]
-    counted = allowed[0] & (places >= 0) & (places >= 0)[:, None]
+    counted = allowed.all(dim=0) & (places >= 0) & (places >= 0)[:, None]
     where = (distance - distance.min())[counted].expand(n_heads, -1)
     chosen = values[:, counted]
     least, most = (

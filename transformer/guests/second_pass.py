@@ -45,7 +45,8 @@ def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial
     """Run ``model`` once more as pages do, and refuse it if that fails or does not record every map.
 
     Raises:
-        CheckpointError: If the pass fails, a layer has no map, or the logits are not those of the trial.
+        CheckpointError: If the pass fails, a layer has no map, a decoder attends to later tokens, or the logits are
+            not those of the trial.
     """
     if model.sounds is not None:  # a whole sound would take gigabytes in a large model
         return
@@ -65,6 +66,12 @@ def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial
         maps = {layer: [f"{stack}.layers.{layer}.{kind}.weights" for kind in kinds] for layer in layers}
         if without := [layer for layer in layers if not recording.tensors.keys() >= set(maps[layer])]:
             _refuse_layers(without)
+    if model.config.kind == "decoder-only" and any(bool(each.triu(1).any()) for each in recording.tensors.values()):
+        raise CheckpointError(
+            "{name} attends to later tokens, so it does not continue a text; only models that do can be opened by this "
+            "class",
+            name=model.config.architecture,
+        )
     expected = trial.logits
     if model.images is not None and model.config.n_classes:
         with torch.inference_mode():

@@ -14,7 +14,7 @@ from tests.transformer.guests import test_types_in_no_list as no_list
 from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
 from tests.transformer.guests.tiny_sound_guests import sound_checkpoint
-from transformer import Greedy, load, trace
+from transformer import CheckpointError, Greedy, load, trace
 from transformer.errors import NotExposedError
 from transformer.guests import position_kinds
 from transformer.layers.positional_encodings import alibi_bias, reordered_positions, without_positions
@@ -24,7 +24,14 @@ pytest.importorskip("transformers")
 TEXT = "The cat sat on the mat because it was tired."
 RELATIVE_ONLY = no_list.IMAGES["beit"]
 ROFORMER = ("RoFormerForMaskedLM", {**no_list.GROUPED, "embedding_size": 32})
-MORE = {**no_list.TEXTS, "roformer": ROFORMER}
+_GPT = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+MORE = {
+    **no_list.TEXTS,
+    "roformer": ROFORMER,
+    "openai-gpt": ("OpenAIGPTLMHeadModel", _GPT),  # masks with −10,000
+    "mpt": ("MptForCausalLM", {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64}),
+    "ctrl": ("CTRLLMHeadModel", {**_GPT, "dff": 48}),  # adds sines that no module holds
+}
 # From the sources of transformers 5.24: the table of positions, ``apply_rotary_pos_emb``, or the bias of the scores.
 TEXTS = {
     **dict.fromkeys(("opt", "gpt_bigcode", "gpt_neo"), ("learned",)),
@@ -36,11 +43,14 @@ TEXTS = {
     "pegasus": ("sinusoidal",),
     "xglm": ("sinusoidal",),
     "bloom": ("alibi",),
+    "mpt": ("alibi",),
+    "openai-gpt": ("learned",),
+    "ctrl": ("unknown",),
     "mt5": ("relative",),
     "mpnet": ("learned", "relative"),
 }
 IMAGES = dict.fromkeys(("vit", "dinov2", "dinov2_with_registers", "siglip", "clip", "deit"), ("learned",))
-BY_DAY = ("roformer", "xglm", "pegasus", "bloom", "mpnet", "gpt_oss", "vit")
+BY_DAY = ("roformer", "xglm", "pegasus", "bloom", "mpnet", "gpt_oss", "vit", "openai-gpt")
 
 
 @pytest.fixture
@@ -64,6 +74,13 @@ def test_the_kind_of_positions_is_that_of_the_code(opened: Callable, kind: str) 
     for stack in ("encoder", "decoder"):
         if config.has_encoder if stack == "encoder" else config.has_decoder:
             assert config.kinds_in(stack) == expected
+
+
+def test_a_class_that_attends_to_later_tokens_is_no_decoder(opened: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = ("XLMWithLMHeadModel", {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 64})
+    monkeypatch.setitem(GUESTS, "xlm", made)
+    with pytest.raises(CheckpointError, match="attends to later tokens"):
+        opened("xlm")
 
 
 def test_the_table_of_truth_has_every_guest() -> None:
