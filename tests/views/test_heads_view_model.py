@@ -270,7 +270,7 @@ def test_a_head_without_a_role_on_one_token_is_shown_beside_two_roles_and_named_
     assert percent(float(weights.max())) in words_seen(heads, text)[1, 6].sentence
     roles = {head.role for head in heads.heads.with_role}
     assert {role.role for role in heads.roles_here if place_of(role) in heads.named[:-1]} == roles
-    assert r"from ‘mère’ to ‘\.’." in chosen_text(heads, text)
+    assert "from ‘mère’ to the full stop" in chosen_text(heads, text)
     follows = heads_view_model(trace, Head("decoder", "cross", 2, 3), HeadsChoices(layers=range(1)), follows=False)
     assert follows.fixed_on_one in (None, *follows.tiles)
 

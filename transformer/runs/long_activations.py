@@ -6,7 +6,7 @@ is read. Its numbers equal those of a complete recording up to the rounding of t
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -40,7 +40,7 @@ class LongActivations(PartialActivations):
     """
 
     def __init__(self, model: Model, ids: Sequence[int]) -> None:
-        self._decoder: Any = model.decoder
+        self._decoder = cast(Any, model.decoder)
         self._ids = torch.tensor([ids], device=model.device)
         self._outside = {name for name in model.probes if is_kept_of_long_text(name) and ".layers." not in name}
         keys_allowed = padding_mask(self._ids, model.config.pad_id)
