@@ -41,6 +41,7 @@ _MOST = {
     "hidden_size": 2**17,
 }
 _UNREAD = ("auto_map", "attn_implementation", "experts_implementation", "output_attentions", "output_hidden_states")
+_COUNTED = "position_ids"  # a buffer 0, 1, 2 … that older checkpoints hold (BERT, XLM-R); the network makes its own
 _TASKS = {
     "ForCausalLM": "decoder-only",
     "LMHeadModel": "decoder-only",
@@ -262,7 +263,7 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
         decoder_d_ff=number("decoder_ffn_dim") if kind == "encoder-decoder" else 0,
         n_encoder_layers=number("encoder_layers", default=n_layers) if reads else 0,
         n_decoder_layers=number("decoder_layers", "num_decoder_layers", default=n_layers) if writes else 0,
-        max_length=text.length("max_position_embeddings", "n_positions", "seq_length", default=2048),
+        max_length=text.length("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", default=2048),
         positions="none",
         pad_id=pad if isinstance(pad, int) and 0 <= pad < number("vocab_size") else None,
         class_names=names,
@@ -459,6 +460,8 @@ def _network(
     for file in files:
         with TensorFile(file) as stored:
             for name, tensor in stored.tensors.items():
+                if name.endswith(_COUNTED):
+                    continue
                 check_type(file, name, tensor.type)
                 sizes[name] = tensor.shape
     n_numbers = sum(torch.Size(shape).numel() for shape in sizes.values())
@@ -502,6 +505,10 @@ def _tensors(files: list[Path], changes: dict[str, Tensor]) -> dict[str, Tensor]
     found: dict[str, Tensor] = {}
     for file in files:
         with TensorFile(file) as weights:
-            found |= {name: add_change(name, weights.read(name).float(), changes) for name in weights.tensors}
+            found |= {
+                name: add_change(name, weights.read(name).float(), changes)
+                for name in weights.tensors
+                if not name.endswith(_COUNTED)
+            }
     check_all_fit(changes, set(found))
     return found

@@ -18,11 +18,12 @@ _TOLERANCE = 1e-3  # of the largest logit; another order of sums gives less
 
 
 def check_layers(network: nn.Module, stacks: Mapping[str, FoundStack], trial: Trial) -> None:
-    """Refuse a network some of whose layers call no attention, or call it more than once.
+    """Refuse a network some of whose layers call no attention, or more than one, or order their axes otherwise.
 
     Raises:
         CheckpointError: If a list of layers has one without attention, such as linear attention or a state space, so
-            that its layers would be counted wrongly, or if a layer has several maps per head.
+            that its layers would be counted wrongly, if a layer has several maps per head, or if its first axis is
+            not that of texts.
     """
     runs = Counter(id(event.module) for event in trial.events)
     if any(count > runs[module] for module, count in Counter(id(call.module) for call in trial.calls).items()):
@@ -30,7 +31,14 @@ def check_layers(network: nn.Module, stacks: Mapping[str, FoundStack], trial: Tr
             "its layers combine several attention maps per head, as differential attention does; only models with one "
             "map per head can be shown"
         )
+    inputs = {id(event.module): event.input for event in trial.events if event.inputs}
     names = {id(module): name for name, module in network.named_modules()}
+    for layer in (layer for stack in stacks.values() for layer in stack.layers):
+        stream = inputs.get(id(layer.block))
+        if stream is not None and stream.ndim == 3 and len(stream) != 1:
+            raise CheckpointError(
+                "the first axis of its layers is not that of texts but that of positions, which cannot be shown"
+            )
     for stack in stacks.values():
         found = {names[id(layer.block)] for layer in stack.layers}
         holder = network.get_submodule(next(iter(found)).rsplit(".", 1)[0])

@@ -87,6 +87,10 @@ def test_the_table_of_truth_has_every_guest() -> None:
     assert TEXTS.keys() == GUESTS.keys() | MORE.keys() and IMAGES.keys() == IMAGE_GUESTS.keys()
 
 
+def test_the_longest_text_is_read_under_each_name_for_it(opened: Callable) -> None:
+    assert opened("mpt").config.max_length == 64
+
+
 def test_the_two_stacks_of_a_whisper_differ(tmp_path: Path) -> None:
     config = load(sound_checkpoint(tmp_path)).config
     assert (config.kinds_in("encoder"), config.kinds_in("decoder")) == (("sinusoidal",), ("learned",))

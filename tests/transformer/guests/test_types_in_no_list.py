@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
-from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, guest_checkpoint
+from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, WRITERS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
 from transformer import CheckpointError, Greedy, load, trace
 from transformer.attribution.verify_images import image_of_noise, verify_images
@@ -175,6 +177,28 @@ def test_a_model_of_text_and_more_is_refused_with_what_can_be_opened_instead(kin
     (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": [name]}))
     with pytest.raises(CheckpointError, match=f"{name}.* together with text.* Open its language model alone"):
         load(tmp_path)
+
+
+def test_layers_that_order_their_axes_otherwise_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """FSMT's layers compute [position, text, model]."""
+    vocabularies = {"src_vocab_size": 400, "tgt_vocab_size": 400, "langs": ["en", "de"]}
+    made = ("FSMTForConditionalGeneration", {**WRITERS["mbart"][1], **vocabularies})
+    for kinds in (WRITERS, GUESTS):
+        monkeypatch.setitem(kinds, "fsmt", made)
+    path = guest_checkpoint("fsmt", tmp_path)
+    with pytest.raises(CheckpointError, match="not that of texts but that of positions"):
+        load(path)
+
+
+def test_the_positions_that_older_files_hold_are_not_weights(tmp_path: Path) -> None:
+    path = guest_checkpoint("camembert", tmp_path)
+    file = path / "model.safetensors"
+    stored = load_file(file)
+    save_file({**stored, "roberta.embeddings.position_ids": torch.arange(66)[None]}, file)
+    assert load(path).config.family == "camembert"
+    save_file({**stored, "roberta.embeddings.other": torch.arange(66)[None]}, file)
+    with pytest.raises(CheckpointError, match="other as I64; weights are"):
+        load(path)
 
 
 def test_missing_maps_are_found_before_a_folder_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
