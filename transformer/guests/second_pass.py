@@ -18,7 +18,7 @@ _TOLERANCE = 1e-3  # of the largest logit; another order of sums gives less
 
 
 def check_layers(network: nn.Module, stacks: Mapping[str, FoundStack], trial: Trial) -> None:
-    """Refuse a network some of whose layers call no attention, or more than one, or order their axes otherwise.
+    """Refuse a network with layers that have no attention, more than one, or other axes.
 
     Raises:
         CheckpointError: If a list of layers has one without attention, such as linear attention or a state space, so
