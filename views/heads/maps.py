@@ -10,7 +10,7 @@ from ui.shell import choice
 from ui.show.drawings import show_grid, show_overview
 from ui.words.texts import PageText
 from views.heads.heads_controls import FRAMED
-from views.heads.heads_view_model import HeadsViewModel, place_of
+from views.heads.heads_view_model import HeadsViewModel, place_of, role_name
 from views.heads.role_words import captions, head_words, words_of_followed, words_on_image, words_seen
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
@@ -50,7 +50,10 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
 
 def _faded(heads: HeadsViewModel, text: PageText) -> str:
     """Say in the legend what pale maps are."""
-    return text["faded"].format(where=text["claim_many" if heads.speaks_of_many else "claim_here"])
+    if heads.speaks_of_many:
+        return text["faded_many"].format(where=text["claim_many"])
+    on_first = any(role_name(head) == "first" for head in heads.shown.at_rest)
+    return text["faded_first" if on_first else "faded"].format(where=text["claim_here"])
 
 
 def _say_what_is_framed(heads: HeadsViewModel, text: PageText) -> None:

@@ -118,14 +118,15 @@ def words_seen(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
     if heads.noted_row is not None or heads.speaks_of_many or heads.shown.is_too_short:
         return {}
     words, active = head_words(heads.shown, text), set(map(place_of, heads.shown.with_role))
+    without = {place_of(head) for head in heads.shown.roles if head.role == "none"}
     found = {}
     for place in heads.named:
         key, share = heads.most_seen(place)
         if place not in active and share >= LEAST_CONTRAST:
-            title = text["seen"].format(key=quoted_word(key_name(heads, key)))
-            found[place] = words[place]._replace(
-                title=title, sentence=text["seen_sentence"].format(share=_share(share))
-            )
+            seen = {"key": quoted_word(key_name(heads, key)), "share": _share(share)}
+            found[place] = words[place]._replace(sentence=text["seen_sentence"].format(**seen))
+            if place in without:
+                found[place] = found[place]._replace(title=text["no_pattern"])
     return found
 
 
@@ -197,7 +198,7 @@ def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     if head.role != "none":
         score = three_digits(head.score) if head.role == "monotone" else _share(head.score)
         return text["role_title"][head.role], sentence[head.role].format(score=score)
-    title = text["no_role"]
+    title = text["no_pattern"]
     if not (nearest := head.nearest):
         return title, sentence["none"]
     return title, sentence["nearest"].format(role=text["role"][nearest], score=_share(head.scores[nearest]))
@@ -226,8 +227,11 @@ def _title(name: str) -> str:
 # ---- one head --------------------------------------------------------------------------------------------------------
 
 
-def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
-    """Describe the selected head here and over many sentences, and the heads that share its keys."""
+def chosen_text(heads: HeadsViewModel, text: PageText, *, brief: bool = False) -> str:
+    """Describe the selected head here and over many sentences, and the heads that share its keys.
+
+    If ``brief``, the role over many sentences is given without numbers.
+    """
     location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
     here, edge = heads.chosen_here, heads.edge_here
     name = text[f"kind_{location.stack}_{location.kind}"]
@@ -239,7 +243,7 @@ def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
         shown = {name: as_plain(quoted_word(label)) for name, label in names.items()}
         said += text["chosen_edge"].format(**shown, weight=three_digits(edge.weight))
     if over_many is not None:
-        said += _over_many(over_many, text)
+        said += _over_many(over_many, text, brief=brief)
     return said + (text["shares"].format(first=sharing[0], last=sharing[-1]) if len(sharing) > 1 else "")
 
 
@@ -252,13 +256,15 @@ def _how(head: HeadRole, text: PageText) -> str:
     return text["chosen_broad" if head.role == "broad" else "chosen_share"].format(share=_share(head.score))
 
 
-def _over_many(head: CorpusRole, text: PageText) -> str:
+def _over_many(head: CorpusRole, text: PageText, *, brief: bool) -> str:
     """Return a sentence about a head's strongest test, or about its role in a file without tests."""
     measured = head.measured
     if not measured.strongest or not head.n_sentences:
         return text["chosen_many"].format(corpus=corpus_role_text(head, text))
-    said = text["over_clear" if measured.has_role else "over_weightless" if measured.clear else "over_weak"]
     name = measure_name(measured.strongest, measured, text)
+    if brief:
+        return text["over_brief"].format(test=name) if measured.has_role else ""
+    said = text["over_clear" if measured.has_role else "over_weightless" if measured.clear else "over_weak"]
     return said.format(count=head.n_sentences, test=name, **_numbers(measured, measured.strongest))
 
 
