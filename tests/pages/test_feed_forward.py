@@ -15,7 +15,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.feed_forward_units import strongest_units, unit_words
-from transformer.layers.patch_units import image_values, patch_units
+from transformer.layers.patch_units import PATCHES, image_values, patch_units
 from transformer.layers.readable_units import readable_units
 from ui.words.texts import page_text, pictures
 from views.feed_forward.unit_figures import line_of
@@ -112,7 +112,8 @@ def test_the_page_opens_on_a_unit_that_can_be_read(
     token = trace.tokens("encoder")[best.position].display
     # The words of the longest bars, the token itself among them.
     words = ", ".join(f"**{word.piece.removeprefix('·')}**" for word in best.words.up[:3])
-    claim = f"{TEXT['claim_readable'].format(token=token)} {TEXT[f'claim_{kind}'].format(words=words)}"
+    place = {"unit": best.words.unit, "layer": best.layer, "stack": ", encoder" if len(trace.stacks) > 1 else ""}
+    claim = f"{TEXT['claim_readable'].format(token=token, **place)} {TEXT[f'claim_{kind}'].format(words=words)}"
     assert claim in said(app)
     assert app.session_state["focus"].token == 0, "what all pages share stays as it is"
     assert not [one for one in app.sidebar.get("button_group") if one.key == "choose layer"], "units are of any layer"
@@ -123,6 +124,21 @@ def test_the_page_opens_on_a_unit_that_can_be_read(
     app.button(key="readable units").click().run()
     is_fine(app)
     assert claim in said(app)
+
+
+def test_the_page_opens_on_a_unit_that_fires_at_the_blank(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = "They washed ___ hands."
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "bert-en"), sentence)
+    blank = trace.tokens("encoder").ids.index(trace.checkpoint.special.mask)
+    found = readable_units(trace, "encoder", count=12)
+    assert found[0].position != blank, "the clearest of all is at another token"
+    first = next(one for one in found if one.position == blank)
+    app = open_app("feed_forward", checkpoint="bert-en", sentence=sentence)
+    is_fine(app)
+    assert f"Unit {first.words.unit}, layer {first.layer}:" in said(app)
+    labels = [option.content for option in app.pills(key="unit_shown").proto.options]
+    assert len(set(labels)) == len(labels), "two units that raise the same word have different labels"
 
 
 def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,9 +156,12 @@ def test_a_model_of_pictures_opens_on_a_unit_and_the_patches_that_it_responds_to
     is_fine(app)
     checkpoint = transformer.load(ROOT / "checkpoints" / "vit-digits")
     trace = transformer.trace(checkpoint, app.session_state["focus"].sentence)
-    first = patch_units(trace, image_values(checkpoint, [text for _, text in pictures()]))[0]
+    values = image_values(checkpoint, [text for _, text in pictures()])
+    first = patch_units(trace, values)[0]
     texts = TEXT.instead("of_pictures", "of_classes")
-    claim = texts["claim_patch"].format(token=trace.source[first.position].display, word=texts["side"][first.side])
+    place = {"unit": first.unit, "layer": first.layer, "token": trace.source[first.position].display}
+    alike = {"alike": first.n_alike, "count": PATCHES, "images": values.n_images, "word": texts["side"][first.side]}
+    claim = texts["claim_patch"].format(**place, **alike)
     assert claim in said(app) and f"Unit {first.unit} of " in said(app)
 
 

@@ -40,7 +40,7 @@ class ReadableUnit:
 
     Attributes:
         layer: Its layer.
-        position: The token at which its value is largest, special tokens left out.
+        position: The token at which its value is largest, special tokens other than blanks left out.
         words: What it promotes there.
         n_close: How many of the 15 pairs of its six words are near each other.
         n_akin: How many other words of these are near the token at which it fires.
@@ -112,7 +112,8 @@ def _with_whole_words(
     trace: Trace, stack: str, vocabulary: tuple[np.ndarray, bool]
 ) -> Iterator[tuple[int, int, UnitWords, float]]:
     """Yield each token's strong units that fire most there and promote whole words, with ``beside``."""
-    positions = [token.index for token in trace.tokens(stack) if not token.special]
+    blank = trace.checkpoint.special.mask
+    positions = [token.index for token in trace.tokens(stack) if not token.special or token.id == blank]
     marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
     n_layers = trace.n_layers(stack)
     per_token = max(1, min(_PER_TOKEN, _MOST // max(1, n_layers * len(positions))))

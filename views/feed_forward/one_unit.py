@@ -31,6 +31,7 @@ from views.feed_forward.unit_figures import unit_firing, unit_promotes
 from views.view_models import first_word
 
 READABLE = 4  # units, of all stacks
+_RANKED = 12  # of a stack, from which those at a blank are taken first
 STRONGEST = 6  # units of a chosen token
 _NAMED = 3  # words in the sentence above the figure
 _KEY = "unit_shown"
@@ -85,11 +86,16 @@ def values_of_images(p: Page) -> ImageValues | None:
 
 
 def _readable(p: Page) -> tuple[OneUnit, ...]:
-    of_stacks = [
-        [OneUnit(stack, one.layer, one.position, one.words.unit, one.words, one.n_close) for one in found]
-        for stack in p.trace.stacks
-        if (found := readable_units(p.trace, stack, count=READABLE))
-    ]
+    """Return the readable units, those at a blank first: there the model predicts a word."""
+    blank = p.checkpoint.special.mask
+    of_stacks = []
+    for stack in p.trace.stacks:
+        tokens = p.trace.tokens(stack)
+        found = readable_units(p.trace, stack, count=_RANKED)
+        found = sorted(found, key=lambda one: blank is None or tokens[one.position].id != blank)
+        of_stacks.append(
+            [OneUnit(stack, one.layer, one.position, one.words.unit, one.words, one.n_close) for one in found]
+        )
     in_turn = [units[rank] for rank in range(READABLE) for units in of_stacks if rank < len(units)]
     return tuple(in_turn[:READABLE])
 
@@ -118,6 +124,8 @@ def choose_one_unit(p: Page) -> OneUnit:
     units = reads or _strongest(p)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         names = {one.name: p.text["fires_at"].format(**_title(p, one)) if reads else str(one.unit) for one in units}
+        twice = [label for label in names.values() if list(names.values()).count(label) > 1]
+        names |= {one.name: f"{names[one.name]} ({one.unit})" for one in units if names[one.name] in twice}
         chosen = choice.buttons(
             p.text["unit"],
             list(names),
@@ -227,10 +235,14 @@ def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, imag
 
 def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text, token = p.text, as_plain(view_model.tokens[one.position].display)
-    if one.seen is not None:
-        return text["claim_patch"].format(token=token, word=text["side"][one.seen.side])
+    if one.seen is not None and (images := values_of_images(p)) is not None:
+        seen = {"alike": one.seen.n_alike, "count": PATCHES, "images": images.n_images}
+        word = text["side"][one.seen.side]
+        return text["claim_patch"].format(unit=one.unit, layer=one.layer, token=token, word=word, **seen)
     if one.n_close is not None:
-        claim = text["claim_readable"].format(token=token)
+        most = int(view_model.hidden[:, one.unit].argmax()) == one.position
+        place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one)}
+        claim = text["claim_readable" if most else "claim_readable_words"].format(token=token, **place)
     else:
         claim = text["claim_gated" if view_model.is_gated else "claim"].format(
             token=token,
@@ -251,13 +263,11 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
 
 def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text = p.text
-    stack = text["of_stack"].format(stack=common(f"focus.{one.stack}")) if len(p.trace.stacks) > 1 else ""
-    said = [text["which_unit"].format(unit=one.unit, units=whole(view_model.n_units), layer=one.layer, stack=stack)]
+    place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one)}
+    said = [text["which_unit"].format(units=whole(view_model.n_units), **place)]
     if one.seen is not None and (images := values_of_images(p)) is not None:
         said.append(
             text["patches_alike"].format(
-                alike=one.seen.n_alike,
-                count=PATCHES,
                 word=text["side"][one.seen.side],
                 share=percent(images.share(one.seen.side)),
                 images=images.n_images,
@@ -269,11 +279,15 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
         logits = "promotes_logits_last" if is_last else "promotes_logits"
         said.append(text[logits if one.words.logits else "promotes_towards"].format(to=to))
         pairs = WORDS * (WORDS - 1) // 2
-        readable = one.n_close is not None
+        readable, near = one.n_close is not None, percent(1 / NEAR, decimals=2)
         said.append(
-            text["close_pairs"].format(close=one.n_close, pairs=pairs, near=NEAR) if readable else text["unrelated"]
+            text["close_pairs"].format(close=one.n_close, pairs=pairs, share=near) if readable else text["unrelated"]
         )
     return " ".join(said)
+
+
+def _of_stack(p: Page, one: OneUnit) -> str:
+    return p.text["of_stack"].format(stack=common(f"focus.{one.stack}")) if len(p.trace.stacks) > 1 else ""
 
 
 def _snippet(one: OneUnit) -> str:
