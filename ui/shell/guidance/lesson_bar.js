@@ -15,7 +15,7 @@ export default function ({ data }) {
         (part) => find(part)?.getBoundingClientRect().bottom ?? 0,
       ),
     );
-    beginAtLeft(find(".st-key-lesson-hint") ? `${data.step} hint` : data.step, root);
+    beginAtTop(find(".st-key-lesson-hint") ? `${data.step} hint` : data.step, root);
     root.style.setProperty("--lesson-bar", `${bar.offsetHeight}px`);
     root.style.setProperty("--lesson-left", `${Math.max(0, side?.getBoundingClientRect().right ?? 0)}px`);
     root.style.setProperty("--lesson-veil-top", `${Math.max(above, header?.offsetHeight ?? 0) + 8}px`);
@@ -43,12 +43,10 @@ export default function ({ data }) {
   };
 }
 
-// In a narrow window instructions and question stand side by side (lesson_bar.css): each step begins with the first, where
-// the hint comes after a wrong guess.
-function beginAtLeft(step, root) {
-  const row = document.querySelector(".st-key-lesson-bar [data-testid=stColumn]")?.parentElement;
-  if (root.dataset.lessonStep === step || !row?.checkVisibility()) return; // hidden behind the answer of the step before
-  row.scrollLeft = 0;
+// In a narrow window a long bar is scrolled: each step, and the hint after a wrong guess, begins at the top.
+function beginAtTop(step, root) {
+  if (root.dataset.lessonStep === step) return;
+  document.querySelector(".st-key-lesson-bar").scrollTop = 0;
   root.dataset.lessonStep = step;
 }
 
