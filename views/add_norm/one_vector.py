@@ -72,9 +72,10 @@ def _claim(view_model: AddNormViewModel, text: PageText) -> str:
 def _strips(view_model: AddNormViewModel, text: PageText) -> list[Strip]:
     """Return the vectors of ``view_model.vectors`` with the names of their rows."""
     copies = view_model.claim in ("pre", "sandwich")  # the residual stream itself is not normalised
+    copy = "strip_copy_rms" if view_model.is_rms else "strip_copy"
     return [
         Strip(
-            text["strip_copy" if copies and name == "normalized" else f"strip_{name}"].format(
+            text[copy if copies and name == "normalized" else f"strip_{name}"].format(
                 token=view_model.focused.display, sublayer=text[f"{sublayer}_norm"] if sublayer else ""
             ),
             vector,

@@ -21,7 +21,10 @@ _COLUMNS = ([0.0, 0.36], [0.39, 0.92], [0.93, 1.0])  # numbers, distribution of 
 
 @dataclass(frozen=True)
 class Strip:
-    """One vector, [model], with the name of its row; ``normalized`` if a norm has just produced it."""
+    """One vector, [model], with the name of its row; ``normalized`` if a norm has just produced it.
+
+    Such a row is grey, since orange stands for positive numbers, and its name may have several lines.
+    """
 
     name: str
     vector: np.ndarray
@@ -52,7 +55,7 @@ def vector_strips(
     written = parts.cell_texts({**cells, "z": np.clip(whole[:, :few], -limit, limit)}, texts=texts)
     figure.add_trace({**written, "textfont": {**written["textfont"], "size": style.TITLE_SIZE}}, col=1)
     for row, strip in enumerate(shown):
-        colour = style.CHOSEN if strip.normalized else style.BAR
+        colour = style.NEUTRAL if strip.normalized else style.BAR
         band = np.clip([centre[row] - size[row], centre[row] + size[row]], -limit, limit).tolist()
         sides = {"x0": band[0], "x1": band[1], "y0": row - 0.34, "y1": row + 0.34}
         figure.add_shape(
@@ -81,7 +84,9 @@ def vector_strips(
     style.finish(figure, height=_ROW * len(rows) + _AROUND, top=28)
     for column, domain in enumerate(_COLUMNS, start=1):
         figure.update_xaxes(col=column, domain=domain, showgrid=False, zeroline=False)
-    names = [style.escape(strip.name) for strip in shown]
+    names = [
+        "<br>".join(map(style.escape, strip.name.split("\n") if strip.normalized else [strip.name])) for strip in shown
+    ]
     shared = {"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False}
     figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names)
     figure.update_yaxes(col=1, tickfont_size=style.TITLE_SIZE)
