@@ -18,7 +18,7 @@ from ui.shell.offers import offer
 from ui.shell.page import Page
 from ui.shell.picture.image import choosable_images, other_images
 from ui.shell.presentation.presenter import is_presenting, labels
-from ui.words.texts import model_sentences, pictures
+from ui.words.texts import common, model_sentences, pictures
 
 _MOST, _FEW = 5, 3  # number of pairs in a separate row, and in a row with other controls
 _LONGEST = 200  # characters of a sentence in which words are replaced
@@ -83,12 +83,12 @@ def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
 
 
 def _label(sentence: str, clean: str, corrupt: str) -> str:
-    """Return "cat → dog", the words of any other sentence, or the content of an image."""
+    """Return "cat → dog", marked if they are of another sentence, or the content of an image."""
     if shows := ({text: label for label, text in pictures()} | choosable_images()).get(corrupt):
         return shows
     both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]
     changed = f"{both[0][0]} → {both[0][1]}" if both else corrupt
-    return changed if clean == sentence else f"… {changed}"
+    return changed if clean == sentence else common("swap.other_sentence", swap=changed)
 
 
 def offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:

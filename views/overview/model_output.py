@@ -54,9 +54,14 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
         with st.container(width=330, gap=None):
             if p.masked is not None:
                 written = text["masked_word"].format(word=as_plain(p.masked.text))
-            if (uncertain := uncertain_output(p)) is not None:
+            uncertain = uncertain_output(p)
+            if uncertain is not None and p.masked is not None and len(answer.parts) == 1:
+                word = as_plain(answer.parts[0].display.removeprefix("·"))  # not the masked one
+                written = common("uncertain.masked", written=written, answer=word, probability=uncertain[0])
+            elif uncertain is not None:
                 written = common("uncertain.briefly", written=written, probability=uncertain[0])
-            st.caption(written)
+            with st.container(key="answer kind" if uncertain is None else "answer uncertain"):  # stays on a phone
+                st.caption(written)
             st.markdown(f"{size} {output}")
             if view_model.expects:
                 st.caption(text["expects"])
@@ -69,14 +74,15 @@ def present_answer(p: Page, view_model: OverviewViewModel) -> None:
     """Show the input and the output above a projected figure, as large as they fit into one line or two."""
     if p.reads_pictures:  # the figure shows both
         return
-    length = len(p.sentence) + len(view_model.answer.text)
+    mistakes = "" if uncertain_output(p) is None else common("uncertain.in_brackets")
+    length = len(p.sentence) + len(view_model.answer.text) + len(mistakes)
     lines = 1 if length <= ONE_LINE else 2
     with st.container(key=f"presented {lines}"):
         output = "" if view_model.expects else f" → {_output(p, view_model)}"
         read = p.sentence
         if p.reads_sounds:
             read = choosable_sounds().get(read, common("sound.choose"))
-        st.markdown(f"{_one_line(read)}{output}")
+        st.markdown(f"{_one_line(read)}{output}" + (f" :gray[{mistakes}]" if mistakes else ""))
 
 
 def _output(p: Page, view_model: OverviewViewModel) -> str:

@@ -211,6 +211,7 @@ def display(pair: Contrast, id: int) -> str:
 def draw(p: Page, shown: PathsViewModel) -> None:
     """Write the result in a sentence, and draw the map with its legend."""
     st.markdown(f"##### {say_swap(p, shown)}")
+    st.markdown(p.text[f"key_{shown.choices.patches}"])  # before the first share that is restored
     _draw_path(p, shown)
     st.markdown(_say_strongest(p, shown))
     if shown.is_wide:
@@ -344,11 +345,11 @@ def _row_label(p: Page, row: tuple[Place | None, ...]) -> str:
 
 
 def _draw_key(p: Page, shown: PathsViewModel) -> None:
-    """Draw the explanation of a cell and of the colours."""
+    """Draw the explanation of the colours."""
     text = p.text
     names = {"answer": _plainly(shown.answer), "other": _plainly(shown.other)}
     negative = np.nanmin(shown.values, initial=0.0) < -0.05
-    keys = (f"key_{shown.choices.patches}", "key_scale", *(["key_negative"] if negative else []))
+    keys = ("key_scale", *(["key_negative"] if negative else []))
     st.markdown(" ".join(text[key].format(**names) for key in keys))
 
 
