@@ -64,6 +64,8 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
         title = common(f"page.{p.trace.tokens(stack).name}") if len(p.trace.stacks) > 1 else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}
+    if type(tokenizer) is not Tokenizer:  # that of this library knows every byte
+        legend["special"] = text["legend_special_unknown"]
     chips(rows, key="token cards", legend=legend, means=partial(_follow, tuple(p.trace.stacks)))
     if letters:
         st.caption(text["segments"].format(end=in_code(tokenizer.display(p.checkpoint.special.end))))
@@ -94,7 +96,8 @@ def tokenizers_side_by_side(p: Page, view_model: TokensViewModel) -> None:
         st.caption(p.text["nothing_to_cut"])
         return
     cuts = {names[code][0]: ways[code].cut(sentence) for code in dict.fromkeys(chosen)}
-    show_figure(token_lengths(cuts), name="two-tokenizers", caption=p.text["compare_caption"])
+    caption = p.text["compare_caption_bytes" if type(p.checkpoint.tokenizer) is Tokenizer else "compare_caption"]
+    show_figure(token_lengths(cuts), name="two-tokenizers", caption=caption)
     show_table(
         pd.DataFrame(
             {
