@@ -204,12 +204,12 @@ export class LivingPicture {
     const stack = this.model.stack(this.beat.stack);
     const y = this.height - 0.5 * size;
     pen.font = fontOf(theme, 0.76);
-    const each = Math.round(stack.channels / stack.threads);
+    const each = stack.channels / stack.threads;
     const long =
       each > 1
-        ? say("Stripes: a token’s vector, {count} numbers in {stripes} means,", {
+        ? say("Each stripe is the mean of {each} of a token’s {count} numbers,", {
             count: stack.channels,
-            stripes: stack.threads,
+            each: Number.isInteger(each) ? each : `${Math.floor(each)}–${Math.ceil(each)}`,
           })
         : say("Stripes: a token’s vector, {count} numbers,", { count: stack.channels });
     const colour = cssOf(theme.muted);
@@ -241,10 +241,22 @@ export class LivingPicture {
     const units = { count: stack.shown, units: stack.units };
     const lines = [say("Lines: attention weights."), say("Lines: attention")];
     const opened = this.unfolded?.part;
+    const drawn = this.unitsDrawn;
+    this.unitsDrawn = false; // for the next frame
     if (opened === "embedding") return [];
     if (opened === "feed_forward") return [say("Bars: the {count} strongest of {units} units.", units)];
     if (opened) return lines;
-    return [say("Lines: attention weights. Bars: the {count} strongest of {units} units.", units), ...lines];
+    if (decisiveHere(this, this.beat)) {
+      const amber = say("Amber: without it, the predicted class is less probable.");
+      return [`${amber} ${lines[0]}`, amber, say("Amber: speaks for the class.")];
+    }
+    if (!drawn) return lines;
+    // The bars at the top are probabilities.
+    return [
+      say("Lines: attention weights. Bars in the columns: the {count} strongest of {units} units.", units),
+      say("Lines: attention. Bars in the columns: {count} of {units} units.", units),
+      ...lines,
+    ];
   }
 
   paintFocus() {}
@@ -567,6 +579,7 @@ export class LivingPicture {
   // --- feed-forward -----------------------------------------------------------------------------------------------------
 
   paintUnits(pen, theme, stack, layer, position, band, followed) {
+    this.unitsDrawn = true;
     const units = stack.units_(layer, position);
     const { lanes } = this.lay.places[stack.name];
     const limit = stack.unitLimit;
