@@ -15,6 +15,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
 from tests.transformer.files.test_trainer_folder import write_training
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
@@ -24,7 +25,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
-from ui.words.texts import page_text
+from ui.words.texts import as_plain, page_text
 from views.training.time_lapse_words import (
     beside,
     change,
@@ -122,10 +123,7 @@ def test_without_another_output_it_counts_the_heads_with_a_role(open_app: Callab
     first, *_, last = development(grown, SENTENCE, "Le chat.")
     shown = training_view_model((first, last))
     assert shown.outputs_differ == (first.text != last.text)
-    counted = [
-        TEXT["early_roles"].format(clear=each.clear_roles, rest=each.at_rest, total=len(each.roles))
-        for each in (first, last)
-    ]
+    counted = [TEXT["early_roles"].format(clear=each.clear_roles, total=len(each.roles)) for each in (first, last)]
     assert all((line in said(app)) != shown.outputs_differ for line in counted)
 
 
@@ -234,9 +232,12 @@ def test_steps_have_names() -> None:
 def test_the_label_of_the_first_output_names_the_model_that_the_training_began_from() -> None:
     """“Before this training” did not say why a model that nobody had trained wrote French."""
     early, late = moments_of("none", "none", last=4200)
-    card = "| began as | the checkpoint `en-fr-2017`, except W_Q |"
+    card = "| began as | the checkpoint `en-fr-2017` |"
     assert when(early, TEXT, card=card) == "At the start"
-    assert title(early, TEXT, card=card) == r"At the start :small[(with weights of en\-fr\-2017, already trained)]"
+    assert title(early, TEXT, card=card) == r"At the start :small[(with the weights of en\-fr\-2017)]"
+    own = transformer.load(ROOT / "checkpoints" / "en-fr").card
+    fresh = TEXT["early_began_fresh"].format(name=as_plain("en-fr-2017"))
+    assert title(early, TEXT, card=own) == f"At the start :small[{fresh}]", "its even map is not that of en-fr-2017"
     assert title(late, TEXT, card=card) == "After 4,200 steps"
     assert title(early, TEXT, card="") == "Before training"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
+from transformer.files.model_card import checkpoint_step
 from transformer.heads.head_roles import RESTING
 from transformer.heads.role_measures import UNCLEAR
 from transformer.heads.roles_through_training import Moment, changed_most, development, map_change, moment_of
@@ -17,9 +19,10 @@ from transformer.predictions.comparison import Shift, largest_shift
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
+from transformer.training.recipe import load_recipe
 from ui.words.texts import page_text
 from views.heads.heads_view_model import heads_view_model
-from views.training.curves import facts
+from views.training.curves import facts, rate_caption, score_caption
 from views.training.training_view_model import mean_probability, training_view_model
 
 
@@ -86,3 +89,26 @@ def test_the_facts_name_the_first_evaluation_and_what_the_run_started_from() -> 
     assert said.count("4,200") == 1
     from_random = facts(history.iloc[:2], page_text("training"), card="")
     assert "loss" not in from_random and "random" not in from_random
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "checkpoints").glob("*/history.csv")), ids=lambda path: path.parent.name
+)
+def test_the_caption_of_the_scores_is_true_of_every_included_checkpoint(path: Path) -> None:
+    """The best score of the curve was said to be that of the checkpoint, which for en-fr is another step."""
+    history, text = pd.read_csv(path), page_text("training")
+    kept = checkpoint_step(path.parent)
+    said = score_caption(history, text, kept=kept, recipe=load_recipe(ROOT / "configs" / f"{path.parent.name}.toml"))
+    assert kept is not None
+    scores = history.set_index("step")["dev_score"]
+    assert ("which has the best value" in said) == (scores[kept] == scores.max())
+    assert f"step {kept:,}" in said and ("first 300 sentences" in said) == (
+        path.parent.name in ("en-fr", "en-fr-2017", "captions-en-de")
+    )
+
+
+def test_a_sudden_fall_of_the_learning_rate_is_named() -> None:
+    text = page_text("training")
+    said = rate_caption(pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv"), text)
+    assert said == f"{text['rate']} {text['rate_dropped'].format(before='3,300', after='3,320')}"
+    assert rate_caption(pd.read_csv(ROOT / "checkpoints" / "gpt-en" / "history.csv"), text) == text["rate"]

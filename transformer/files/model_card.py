@@ -14,6 +14,7 @@ HISTORY = "history.csv"
 _CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)
 _EXAMPLES = re.compile(r"^\| data and its licence \|.*; ([\d,]+) training examples \|", re.MULTILINE)
 _BEGAN = re.compile(r"^\| began as \| the checkpoint `([^`]+)`", re.MULTILINE)
+_FRESH = re.compile(r"^\| began as \|.*except W_Q and W_K of self-attention", re.MULTILINE)
 
 
 def card_of(path: Path) -> str:
@@ -46,6 +47,11 @@ def began_as(card: str) -> str | None:
     """Return the checkpoint that training started from, by its card; ``None`` for random weights."""
     found = _BEGAN.search(card)
     return found[1] if found else None
+
+
+def had_fresh_self_attention(card: str) -> bool:
+    """Return whether W_Q and W_K of self-attention started from random values, by the card."""
+    return _FRESH.search(card) is not None
 
 
 def training_examples(card: str) -> int | None:

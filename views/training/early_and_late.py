@@ -5,13 +5,15 @@ from collections.abc import Sequence
 import streamlit as st
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
+from transformer.errors import CheckpointError
 from transformer.heads.roles_through_training import training_steps
+from ui.compute.loading import load_history
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
 from ui.words.texts import PageText
-from views.training.curves import curves
+from views.training.curves import curves, dev_losses
 from views.training.moments import moments_at, say_what_is_broken
 from views.training.time_lapse import without_snapshots
 from views.training.time_lapse_words import beside, change, likely, title, when
@@ -88,5 +90,15 @@ def _outputs(p: Page, shown: TrainingViewModel) -> None:
                 if shown.outputs_differ:
                     st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
                 else:
-                    counts = {"clear": moment.clear_roles, "rest": moment.at_rest, "total": len(moment.roles)}
+                    counts = {"clear": moment.clear_roles, "total": len(moment.roles)}
                     st.markdown(p.text["early_roles"].format(**counts))
+    if not shown.outputs_differ and (fell := _losses(p)):
+        st.markdown(p.text["early_better"].format(**fell))
+
+
+def _losses(p: Page) -> dict[str, str]:
+    try:
+        history = load_history(p.focus.checkpoint)
+    except CheckpointError:  # the curves below report the problem
+        return {}
+    return {} if history is None else dev_losses(history)

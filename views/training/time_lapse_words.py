@@ -7,7 +7,7 @@ from itertools import groupby
 from charts.toolkit.head_names import head_in_full
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import percent_digits
-from transformer.files.model_card import began_as
+from transformer.files.model_card import began_as, had_fresh_self_attention
 from transformer.heads.roles_through_training import Moment, shared_words
 from transformer.runs.head_places import Head
 from ui.lab.role_names import role_text
@@ -46,8 +46,10 @@ def when(moment: Moment, text: PageText, *, card: str) -> str:
 def title(moment: Moment, text: PageText, *, card: str) -> str:
     """Return ``when`` as the title of an output, with the model that the training began from, as Markdown."""
     name = began_as(card) if moment.step == 0 else None
-    began = "" if name is None else f" :small[{text['early_began'].format(name=as_plain(name))}]"
-    return when(moment, text, card=card) + began
+    if name is None:
+        return when(moment, text, card=card)
+    began = text["early_began_fresh" if had_fresh_self_attention(card) else "early_began"].format(name=as_plain(name))
+    return f"{when(moment, text, card=card)} :small[{began}]"
 
 
 def shortened(answer: str) -> str:
