@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -154,7 +155,15 @@ def test_before_anything_is_changed_the_output_without_a_needed_head_is_shown(op
         place=TEXT["part_short"][f"{head.place.stack}_{head.place.kind}"], layer=head.place.layer, head=head.place.head
     )
     assert f"Without **{label}**" in said(app) and head != ranked[0]
-    assert TEXT["example_lowers_most_changing"].format(what=TEXT["measured_output"]) in said(app)
+    top = ranked[0].place
+    label = TEXT["edit"]["zero"].format(
+        place=TEXT["part_short"][f"{top.stack}_{top.kind}"], layer=top.layer, head=top.head
+    )
+    what = {"what": TEXT["measured_output"], "change": signed(ranked[0].change)}
+    assert TEXT["example_changes_output"].format(head=label, **what) in said(app)
+    effect = experiment(trace, edits_from(trace.checkpoint, [removal(head.place)]))
+    new, old = (three_digits(value) for value in (effect.answer_after.probability, math.exp(effect.after.sum())))
+    assert common("effect.sure_new", probability=new) in said(app) and f"{old} (log p" in said(app)
     button(app, TEXT["example_button"]).click()
     app.run()
     is_fine(app)

@@ -49,7 +49,7 @@ def show_answers(p: Page, found: Experiment) -> None:
         if found.changed is found.original:
             st.markdown(common("effect.no_edits"))
             return
-        st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
+        st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after, is_new=changed)))))
         if found.asked.everywhere:
             _show_text(p, after)
             say_expectations(found)
@@ -121,7 +121,7 @@ def show_difference(p: Page, before: Answer, after: Answer, *, brief: bool = Fal
     st.markdown(f"##### {_marked_difference(p, before, after, brief=brief)}")
     pieces = word_diff(before.text, after.text)
     legend = _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes))
-    if below := " ".join(filter(None, (legend, note))):
+    if below := " ".join(filter(None, (note, legend))):
         st.caption(below)
 
 
@@ -215,9 +215,9 @@ def mark(piece: Piece) -> str:
     return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
 
 
-def show_answer(p: Page, name: str, answer: Answer) -> None:
-    """Show an output, large, below its name and its probability."""
-    st.caption(" · ".join(filter(None, (name, _sure(answer)))))
+def show_answer(p: Page, name: str, answer: Answer, *, is_new: bool = False) -> None:
+    """Show an output, which may be a new one, large, below its name and its probability."""
+    st.caption(" · ".join(filter(None, (name, _sure(answer, is_new=is_new)))))
     _show_text(p, answer)
 
 
@@ -226,8 +226,9 @@ def _show_text(p: Page, answer: Answer) -> None:
     st.markdown(f"##### {_continued(p, words, answer)}")
 
 
-def _sure(answer: Answer) -> str:
-    return common("effect.sure", probability=three_digits(answer.probability)) if answer.parts else ""
+def _sure(answer: Answer, *, is_new: bool) -> str:
+    key = "effect.sure_new" if is_new else "effect.sure"
+    return common(key, probability=three_digits(answer.probability)) if answer.parts else ""
 
 
 def show_numbers(p: Page, effect: Experiment) -> None:

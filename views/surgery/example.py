@@ -1,10 +1,12 @@
 """The effect of removing one head, shown before the reader has changed anything."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import streamlit as st
 
+from charts.toolkit.style import signed, three_digits
 from transformer.interventions.experiment import Experiment
 from transformer.interventions.head_importance import HeadImportance, Importance
 from transformer.runs.edit_specs import EditSpec
@@ -29,12 +31,14 @@ class Example:
         effect: The run compared with the run without them.
         needs_several: Whether it is known that the output stays the same without any single head.
         reason: The key of the sentence that says why this head is shown; "" if there is none.
+        strongest: The head whose removal lowers log p most.
     """
 
     heads: tuple[Head, ...]
     effect: Experiment
     needs_several: bool = False
     reason: str = ""
+    strongest: HeadImportance | None = None
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -78,7 +82,8 @@ def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
         st.rerun()
     effect = experiment_with(p.run, tuple(map(removal, heads)))
     alone = not needs_several and selected is None
-    return Example(heads, effect, needs_several, reason_for(heads[0], found, effect) if alone else "")
+    reason = reason_for(heads[0], found, effect) if alone else ""
+    return Example(heads, effect, needs_several, reason, min(found.measured, key=lambda one: one.change))
 
 
 def reason_for(head: Head, found: Importance, effect: Experiment) -> str:
@@ -89,7 +94,9 @@ def reason_for(head: Head, found: Importance, effect: Experiment) -> str:
         return ""
     if head == ranked[0].place:
         return "example_lowers_most"
-    return "example_lowers_most_changing" if effect.predicts_otherwise else ""
+    if not effect.predicts_otherwise or ranked[0].predicts_otherwise is not False:
+        return ""
+    return "example_changes_prediction" if effect.asked.everywhere else "example_changes_output"
 
 
 def needed_heads(p: Page, found: Importance) -> tuple[tuple[Head, ...], bool]:
@@ -123,15 +130,26 @@ def show_example(p: Page, example: Example) -> None:
             st.markdown(text["example_no_single"].format(count=len(all_heads(p.checkpoint.config))))
         unchanged = example.needs_several and not example.effect.predicts_otherwise
         cause = text["example_even_without" if unchanged else "example_cause"].format(head=_name(p, example))
-        numbers = {"count": len(all_heads(p.checkpoint.config)), "what": text[measured_by(p.trace)]}
-        reason = text[example.reason].format(**numbers) if example.reason else ""
+        reason = text[example.reason].format(**_numbers(p, example)) if example.reason else ""
         show_consequence(p, example.effect, cause, note=reason)
+
+
+def _numbers(p: Page, example: Example) -> dict[str, object]:
+    """Return what the sentence about the reason contains."""
+    found = {"count": len(all_heads(p.checkpoint.config)), "what": p.text[measured_by(p.trace)]}
+    if example.strongest is None:
+        return found
+    return {**found, "head": _named(p, example.strongest.place), "change": signed(example.strongest.change)}
+
+
+def _named(p: Page, head: Head) -> str:
+    return edit_list.describe(EditSpec.parse(removal(head)), p.text)
 
 
 def _name(p: Page, example: Example) -> str:
     if len(example.heads) > 1:
         return p.text["example_framed"].format(count=len(example.heads))
-    return edit_list.describe(EditSpec.parse(example.specs[0]), p.text)
+    return _named(p, example.heads[0])
 
 
 def show_both_outputs(p: Page, example: Example) -> None:
@@ -143,7 +161,10 @@ def show_both_outputs(p: Page, example: Example) -> None:
         else:
             show_answer(p, text["example_whole"], effect.answer_before)
         if effect.answer_before.text != effect.answer_after.text:
-            show_answer(p, text["example_without"].format(head=_name(p, example)), effect.answer_after)
+            if not effect.asked.everywhere and effect.answer_before.parts:
+                after = three_digits(math.exp(effect.after.sum()))
+                st.caption(text["example_old"].format(after=after, change=signed(effect.change)))
+            show_answer(p, text["example_without"].format(head=_name(p, example)), effect.answer_after, is_new=True)
         st.button(
             text["example_button" if len(example.heads) == 1 else "example_button_several"],
             icon=":material/content_cut:",
