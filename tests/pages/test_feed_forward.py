@@ -10,8 +10,10 @@ from html import unescape
 
 import numpy as np
 import pytest
+import torch
 
 import transformer
+from charts.toolkit.style import three_digits_alike
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.feed_forward_units import strongest_units, unit_words
@@ -139,6 +141,26 @@ def test_the_page_opens_on_a_unit_that_fires_at_the_blank(open_app: Callable, mo
     assert f"Unit {first.words.unit}, layer {first.layer}:" in said(app)
     labels = [option.content for option in app.pills(key="unit_shown").proto.options]
     assert len(set(labels)) == len(labels), "two units that raise the same word have different labels"
+
+
+def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, tiny_checkpoint: Callable) -> None:
+    app = open_app("feed_forward", checkpoint="tiny-sentiment", sentence=SENTENCE, layer="1", token="2")
+    is_fine(app)
+    checkpoint = tiny_checkpoint("tiny-sentiment")
+    trace = transformer.trace(checkpoint, SENTENCE)
+    (unit,) = strongest_units(trace, "encoder", 1, 2, count=1)
+    before = np.exp(trace.values("classifier.logits"))
+    weight = checkpoint.model.encoder.layers[1].feed_forward.output_projection.weight
+    column = weight[:, unit].detach().clone()
+    with torch.no_grad():
+        weight[:, unit] = 0  # what a silent unit adds
+        after = np.exp(transformer.trace(checkpoint, SENTENCE).values("classifier.logits"))
+        weight[:, unit] = column
+    best = int(before.argmax())
+    shares = three_digits_alike([float(each[best] / each.sum()) for each in (before, after)])
+    name = checkpoint.config.class_names[best]
+    claim = TEXT["claim_class_same" if shares[0] == shares[1] else "claim_class"]
+    assert claim.format(name=name, before=shares[0], after=shares[1]) in said(app)
 
 
 def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

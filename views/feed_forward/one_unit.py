@@ -9,14 +9,20 @@ strongest units of the chosen token in the chosen layer.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import streamlit as st
+import torch
+from torch import Tensor
 
 from charts.toolkit.numbers import percent, whole
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import three_digits, three_digits_alike
 from transformer.config import PictureConfig
+from transformer.interventions.experiment import same_tokens
 from transformer.layers.feed_forward_units import Effect, UnitWords
 from transformer.layers.patch_units import PATCHES, ImageValues, PatchUnit, image_values, ink_of, patch_units
 from transformer.layers.readable_units import NEAR, WORDS, readable_units
+from transformer.probes import Edit
+from transformer.runs.traces import Trace
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell import focus as shared_focus
@@ -256,9 +262,38 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     if one.words is None:
         length = three_digits(view_model.added_lengths([one.unit])[0])
         return f"{claim} {text['claim_none'].format(length=length)}"
+    if p.checkpoint.config.n_classes and p.trace.run is not None:
+        claim = f"{claim} {_effect_on_class(p, one)}"
     named = [f"**{as_plain(word.piece.removeprefix('·'))}**" for word in one.promoted[:_NAMED]]
     kind = "logits" if one.words.logits else "towards"
     return f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
+
+
+def _effect_on_class(p: Page, one: OneUnit) -> str:
+    """Say what p of the predicted class would be if the unit were 0 at every token."""
+    after = store.get(p.run, ("class without", one.name), lambda: without_unit(p.trace, one.stack, one.layer, one.unit))
+    before = _class_probabilities(p.trace)
+    best = int(before.argmax())
+    shares = three_digits_alike([float(before[best]), float(after[best])])
+    name = as_plain(p.checkpoint.config.class_names[best])
+    said = "claim_class_same" if shares[0] == shares[1] else "claim_class"
+    return p.text[said].format(name=name, before=shares[0], after=shares[1])
+
+
+def without_unit(trace: Trace, stack: str, layer: int, unit: int) -> np.ndarray:
+    """Return the probability of every class in a run in which one unit is 0 at every token."""
+
+    def silence(hidden: Tensor) -> Tensor:
+        kept = torch.ones(hidden.shape[-1], dtype=hidden.dtype, device=hidden.device)
+        kept[unit] = 0
+        return hidden * kept
+
+    return _class_probabilities(same_tokens(trace, [Edit(f"{stack}.layers.{layer}.feed_forward.hidden", silence)]))
+
+
+def _class_probabilities(trace: Trace) -> np.ndarray:
+    logits = torch.tensor(trace.values("classifier.logits"))
+    return torch.softmax(logits, dim=-1).numpy()
 
 
 def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
