@@ -57,7 +57,7 @@ def test_stepping_back_says_what_comes_next(open_app, tiny_tokenizer):
     app.run()
     is_fine(app)
     first = merge_steps(tiny_tokenizer, "ĠThe")[1]
-    assert f"merge {first.rank} joins" in said(app)
+    assert f"rule {first.rank} joins" in said(app)
 
 
 def test_a_smaller_vocabulary_leaves_more_pieces(open_app):
