@@ -96,7 +96,7 @@ def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_wo
     app: str, visit: Callable[..., Page], tiny_checkpoint: Callable[[str], transformer.Checkpoint]
 ) -> None:
     sentence = "The <img src=x onerror=alert(1)> sat."
-    address = f"{app}/attention?checkpoint=tiny-bert&layer=1&head=1&token=2&sentence={quote_plus(sentence)}"
+    address = f"{app}/attention?checkpoint=tiny-bert&layer=1&head=1&token=2&masked=none&sentence={quote_plus(sentence)}"
     page = open_at(visit, address, width=1280, height=720, dark=True)
     view = transformer.trace(tiny_checkpoint("bert"), sentence).attention("encoder", 1)
     words = page.locator(".shaded .word")
