@@ -40,7 +40,7 @@ def test_the_keys_move_what_is_looked_at(app: str, visit: Callable[..., Page]) -
 def test_what_has_no_further_to_go_sends_nothing_and_a_focused_picture_comes_last(
     app: str, sit: Callable[..., Seat]
 ) -> None:
-    seat = sit(f"{app}/heads?presenter=1&layer=1&head=1")
+    seat = sit(f"{app}/heads?presenter=1&layer=1&head=1", width=1280, height=720)  # a larger screen reports its scale
     page, sent = seat.page, seat.sent
     before = len(sent)
     assert before

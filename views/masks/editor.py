@@ -56,7 +56,7 @@ def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskCh
         head=location.head,
         own=own.allowed,
         shifted_labels=predicted_labels(p.trace, location),
-        height=340,  # so that its legend remains visible below the first sentence, and above a lesson's bar
+        height=330,  # so that its legend remains visible below the first sentence, and above a lesson's bar
     )
     show_mask_editor(drawn, key="mask editor", means=partial(paint, begins=choices.as_choice()))
 
