@@ -82,7 +82,7 @@ def test_where_the_head_looks_and_which_head_told_it(trace) -> None:
     displays = trace.target.displays
     assert displays[searching[FORETOLD].argmax()] == "·train" and searching[FORETOLD].max() > 0.9
     assert searching[FORETOLD - 1].argmax() == 3 and displays[3] == "·window"
-    assert right(2) == "`·train`" and f"head {SEARCHING[1]} of layer {SEARCHING[0]}" in step(2).do
+    assert right(2) == "`·train`" and f"layer {SEARCHING[0]}, head {SEARCHING[1]}" in step(2).do
     assert (step(2).focus["layer"], step(2).focus["head"], step(2).focus["token"]) == (*SEARCHING, FORETOLD)
     back = trace.attention("decoder", layer=1, kind="self").weights[LOOKING_BACK[0][1]][1 : FORETOLD + 1]
     assert np.mean(back.argmax(axis=1) == np.arange(FORETOLD)) >= 0.8, "nearly every row"

@@ -86,6 +86,7 @@ TEST_IDS = {
         "stLayoutWrapper",
         "stMain",
         "stMainBlockContainer",
+        "stMarkdown",
         "stMarkdownContainer",
         "stMenuButton",
         "stMetricDelta",
