@@ -477,12 +477,13 @@ def test_candidates_of_a_translation_are_above_the_encoder_where_they_fit(show: 
     with show(trace, inside=False) as page:
         for width, fit in ((1000, True), (390, False)):
             page.set_viewport_size({"width": width, "height": 720})
-            page.wait_for_function(
-                "most => document.querySelector('main').shadowRoot.querySelector('canvas').clientWidth < most",
-                arg=width,
-            )
+
+            def is_left(page: Page = page) -> bool:
+                places = geometry(page)["places"]
+                return all(x < places["decoder"]["lanes"][0][0] for x, _ in places["answer"])
+
+            assert eventually(page, is_left, fit)
             places = geometry(page)["places"]
-            assert all(x < places["decoder"]["lanes"][0][0] for x, _ in places["answer"]) is fit
             assert all(y < places["encoder"]["layers"][-1][1] for _, y in places["answer"])
 
 
