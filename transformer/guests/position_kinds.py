@@ -7,7 +7,6 @@ so.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from transformer.guests.attention_function import PRODUCTS, SOFTMAXES, AttentionCall, trial
 from transformer.guests.structure import FoundStack
 from transformer.positions import alibi_slopes, sinusoidal_encoding
+from transformer.variants.family_embedding import HalvedSinusoids
 
 KINDS = ("learned", "sinusoidal", "rotary", "relative", "alibi")
 UNKNOWN = "unknown"
@@ -97,12 +97,11 @@ def _kind_of_rows(table: Tensor, offset: int, *, trained: bool) -> tuple[set[str
     if offset == 0 and width % 2 == 0 and _same(rows, sinusoidal_encoding(len(rows), width)):
         return {"sinusoidal"}, None
     half = width // 2
-    place = torch.arange(offset, offset + len(rows), dtype=torch.float64)[:, None]
     for steps in (float(half), float(half - 1)):
         if width % 2 or steps <= 0:
             break
-        angle = place * torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10_000.0) / steps))
-        if _same(rows, torch.cat((angle.sin(), angle.cos()), dim=1).float()):
+        sines = HalvedSinusoids(width, n_sines=half, offset=offset, steps=steps, dtype=torch.float64)
+        if _same(rows, sines(len(rows))[0]):
             return {"sinusoidal"}, (offset, steps)
     return ({"learned"} if trained else {UNKNOWN}), None
 
