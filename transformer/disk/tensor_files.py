@@ -22,13 +22,14 @@ from transformer.errors import CheckpointError, MessageError
 LONGEST_HEADER = 2_000_000  # bytes; a tensor takes about 120, and parsing 16,000 of them half a second
 LONGEST_NAME = 300  # characters
 MAX_AXES = 8
-FLOATS = ("F64", "F32", "F16", "BF16")
-TORCH_TYPES = {
+HALVES = ("F16", "BF16")
+FLOATS = ("F64", "F32", *HALVES)
+_TORCH = {
     **{"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16},
     **{"I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8},
     "BOOL": torch.bool,
 }
-_BITS = {name: 8 * type.itemsize for name, type in TORCH_TYPES.items()} | {
+_BITS = {name: 8 * type.itemsize for name, type in _TORCH.items()} | {
     **dict.fromkeys(("F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
     **{"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U16": 16, "U32": 32, "U64": 64, "C64": 64},
 }
@@ -92,8 +93,8 @@ class TensorFile:
             KeyError: If the name is unknown.
         """
         found = self.tensors[name]
-        check_type(self.file, name, found.type, tuple(TORCH_TYPES))
-        tensor = torch.empty(prod(found.shape), dtype=TORCH_TYPES[found.type])
+        check_type(self.file, name, found.type, tuple(_TORCH))
+        tensor = torch.empty(prod(found.shape), dtype=_TORCH[found.type])
         if tensor.numel():
             try:
                 self._fill(self._data + found.start, tensor.view(torch.uint8).numpy().data)

@@ -345,12 +345,8 @@ class GgufWeights:
         """Return the name of a tensor in the file."""
         return self._where[name]
 
-    def type(self, name: str) -> torch.dtype:
-        """Return float32, which whatever is in the file is unpacked to."""
-        return torch.float32
-
-    def is_changed(self, name: str) -> bool:
-        """Return false: no adapter names a GGUF file as its base."""
+    def is_half(self, name: str) -> bool:
+        """Return false: whatever is in the file is unpacked to float32."""
         return False
 
     n_half = 0

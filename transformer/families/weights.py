@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from transformer.disk.plain_files import read_plain_text
-from transformer.disk.tensor_files import TORCH_TYPES, StoredTensor, TensorFile, check_type
+from transformer.disk.tensor_files import HALVES, StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
 from transformer.families.lora import add_change, check_all_fit
 from transformer.models import Model
-from transformer.variants.half_precision import HALF_TYPES, can_be_half, keep_half
+from transformer.variants.half_precision import can_be_half, keep_half
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
@@ -101,13 +101,9 @@ class StoredWeights:
         tensor = self._files[file].read(full)
         return tensor if half else add_change(name, tensor.to(torch.float32), self._changes)
 
-    def is_changed(self, name: str) -> bool:
-        """Whether an adapter changes a tensor."""
-        return name in self._changes
-
-    def type(self, name: str) -> torch.dtype:
-        """Return the type of a tensor in its file."""
-        return TORCH_TYPES.get(self._stored(name).type, torch.float32)  # other types are refused as they are read
+    def is_half(self, name: str) -> bool:
+        """Whether a tensor is stored in half precision, and no adapter changes it."""
+        return self._stored(name).type in HALVES and name not in self._changes
 
     def unread(self) -> list[str]:
         """Return the names of tensors that were not read."""
@@ -124,8 +120,8 @@ class StoredWeights:
 
     @property
     def n_half(self) -> int:
-        """Number of weights that are stored in half precision."""
-        return sum(torch.Size(self.shape(name)).numel() for name in self._where if self.type(name) in HALF_TYPES)
+        """Number of weights that can stay in half precision."""
+        return sum(torch.Size(self.shape(name)).numel() for name in self._where if self.is_half(name))
 
     def _stored(self, name: str) -> StoredTensor:
         file, full = self._where[name]
@@ -196,7 +192,7 @@ def assign(model: Model, table: Table, weights: StoredWeights, *, half: bool = F
     for ours, theirs in chosen.items():
         users.setdefault(theirs, []).append(ours)
     for theirs, names in users.items():  # one tensor at a time; only it is held twice
-        kept = half and weights.type(theirs) in HALF_TYPES and not weights.is_changed(theirs)
+        kept = half and weights.is_half(theirs)
         tensor = _finite(theirs, weights, half=kept)
         for ours in names:
             modules = places[wanted[ours]]
