@@ -57,9 +57,10 @@ class HalfPrecisionEmbedding(_HalfPrecision, nn.Embedding):
 
 def _widened(block: Tensor) -> Tensor:
     """Return a block in float32; the next call of the same thread overwrites it."""
-    if getattr(_scratch, "memory", None) is None or _scratch.memory.numel() < block.numel():
-        _scratch.memory = torch.empty(max(_BLOCK, block.numel()))
-    return _scratch.memory[: block.numel()].view(block.shape).copy_(block)
+    memory = getattr(_scratch, "memory", None)
+    if memory is None or memory.numel() < block.numel() or memory.device != block.device:
+        memory = _scratch.memory = torch.empty(max(_BLOCK, block.numel()), device=block.device)
+    return memory[: block.numel()].view(block.shape).copy_(block)
 
 
 _CLASSES = {

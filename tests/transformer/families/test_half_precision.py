@@ -13,7 +13,7 @@ from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.families import foreign_folder
 from transformer.layers.costs import parameter_statistics
 from transformer.layers.gradient_step import training_step
-from transformer.variants.half_precision import HALF_TYPES, widen
+from transformer.variants.half_precision import HALF_TYPES, keep_half, widen
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel
 
 FAMILIES = ["hf-gpt2", "hf-llama", "hf-t5", "hf-bert", "hf-marian", "hf-deberta"]
@@ -88,3 +88,13 @@ def test_a_gradient_step_is_that_of_float32(models) -> None:
 
 def test_a_small_model_is_opened_in_float32(folder: Path) -> None:
     assert {parameter.dtype for parameter in transformer.load(folder).model.parameters()} == {torch.float32}
+
+
+def test_rows_are_widened_on_the_device_of_their_layer() -> None:
+    for device in ("cpu", "meta", "cpu"):
+        layer = nn.Linear(4, 3, device=device, dtype=torch.bfloat16)
+        keep_half(layer)
+        layer.bias = None
+        with torch.inference_mode():
+            product = layer(torch.ones(1, 4, device=device))
+        assert (product.device.type, product.dtype) == (device, torch.float32)
