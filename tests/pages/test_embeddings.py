@@ -177,7 +177,7 @@ def test_the_neighbours_of_word2vec_are_those_of_the_followed_word(open_app):
 
 
 def test_a_row_without_close_rows_is_not_said_to_resemble_one(open_app, monkeypatch):
-    """The row of “every” was said to be most similar to that of “worked”, at a cosine of 0.245."""
+    """The most similar row of “every”, that of “worked”, has a cosine of only 0.245."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     sentence = "My grandmother bakes apple pie every Sunday."
     far = open_app("embeddings", checkpoint="sentiment", sentence=sentence, token="7")

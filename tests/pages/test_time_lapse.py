@@ -27,9 +27,9 @@ from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import as_plain, page_text
 from views.training.time_lapse_words import (
-    beside,
     change,
     likely,
+    mark_shared_words,
     marked,
     probability,
     shortened,
@@ -230,7 +230,7 @@ def test_steps_have_names() -> None:
 
 
 def test_the_label_of_the_first_output_names_the_model_that_the_training_began_from() -> None:
-    """“Before this training” did not say why a model that nobody had trained wrote French."""
+    """A run that begins with trained weights writes French at once: “Before training” would be wrong."""
     early, late = moments_of("none", "none", last=4200)
     card = "| began as | the checkpoint `en-fr-2017` |"
     assert when(early, TEXT, card=card) == "At the start"
@@ -244,8 +244,8 @@ def test_the_label_of_the_first_output_names_the_model_that_the_training_began_f
 
 def test_no_word_is_green_where_both_outputs_are_the_same() -> None:
     """Green words are explained only where the outputs differ."""
-    assert beside("Le chat.", "Le chat.") == r"Le chat\."
-    assert beside("Le chat.", "Le chien.").startswith(":green[Le]")
+    assert mark_shared_words("Le chat.", "Le chat.") == r"Le chat\."
+    assert mark_shared_words("Le chat.", "Le chien.").startswith(":green[Le]")
 
 
 def test_green_is_explained_where_a_word_is_green() -> None:

@@ -19,7 +19,7 @@ SENTENCE = "My grandmother bakes apple pie every Sunday."
 def test_an_improbable_translation_is_called_that_of_a_model_that_makes_mistakes(
     open_app: Callable, monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    """“bakes” became “s'arrange”, p = 0.0107, on six pages, and none of them said how far to trust it."""
+    """The translation of “bakes” is “s'arrange”, and the whole output has p = 0.0107."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_app(page, checkpoint="en-fr", sentence=SENTENCE)
     is_fine(app)

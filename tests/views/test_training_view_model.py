@@ -48,7 +48,7 @@ def test_it_opens_on_the_head_with_a_role_that_changes_most_and_on_another_outpu
 
 
 def test_it_counts_the_heads_with_a_role_as_the_heads_page_does() -> None:
-    """Training counted 17 heads of gpt-en with a role, those at rest included, where Heads counted 4."""
+    """Heads at rest are counted apart: gpt-en has more of them here than heads with a role."""
     checkpoint, sentence = transformer.load(ROOT / "checkpoints" / "gpt-en"), "My dog is big and my cat is small."
     last = moment_of(checkpoint, None, trace := transformer.trace(checkpoint, sentence))
     heads = heads_view_model(trace, Head("decoder", "self", 0, 0)).heads
@@ -95,7 +95,7 @@ def test_the_facts_name_the_first_evaluation_and_what_the_run_started_from() -> 
     "path", sorted((ROOT / "checkpoints").glob("*/history.csv")), ids=lambda path: path.parent.name
 )
 def test_the_caption_of_the_scores_is_true_of_every_included_checkpoint(path: Path) -> None:
-    """The best score of the curve was said to be that of the checkpoint, which for en-fr is another step."""
+    """It says that the checkpoint has the best score only where it does; en-fr was kept at another step."""
     history, text = pd.read_csv(path), page_text("training")
     kept = checkpoint_step(path.parent)
     said = score_caption(history, text, kept=kept, recipe=load_recipe(ROOT / "configs" / f"{path.parent.name}.toml"))

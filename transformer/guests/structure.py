@@ -239,13 +239,13 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     before = [event for event in trial.events if event.ended < first.started and event.started > since]
     tables = [event for event in before if isinstance(event.module, nn.Embedding)]
     tokens = next(
-        (event for event in tables if event.inputs and same(event.input, ids) and not _looked_up(event)[0]), None
+        (event for event in tables if event.inputs and same(event.input, ids) and not _find_table(event)[0]), None
     )
     # A narrower table holds rotary positions, which are not added (RoFormer).
     width = first.input.shape[-1] if tokens is None else tokens.output.shape[-1]
     others = [event for event in before if event is not tokens and event.output.shape[-1] == width]
-    positions = next((event for event in others if _looked_up(event)[0]), None)
-    position_name, position_offset = ("", 0) if positions is None else _looked_up(positions)
+    positions = next((event for event in others if _find_table(event)[0]), None)
+    position_name, position_offset = ("", 0) if positions is None else _find_table(positions)
     norm = next(
         (event for event in reversed(before) if _is_norm(event.module) and same(event.output, first.input)), None
     )
@@ -274,7 +274,7 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     }
 
 
-def _looked_up(event: Event) -> tuple[str, int]:
+def _find_table(event: Event) -> tuple[str, int]:
     """Return the name of a module's table and the row for position 0; "" if no rows were read in sequence."""
     rows = event.output.reshape(-1, event.output.shape[-1])
     module = event.module

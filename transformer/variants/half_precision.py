@@ -39,7 +39,7 @@ class HalfPrecisionLinear(_HalfPrecision, nn.Linear):
         if not torch.is_inference_mode_enabled():  # a backward pass would find the last block in the scratch memory
             return F.linear(x, self.weight, self.bias)
         blocks = self.stored.split(max(1, _BLOCK // self.in_features))
-        product = torch.cat([F.linear(x, _widened(block)) for block in blocks], dim=-1)
+        product = torch.cat([F.linear(x, _widen_block(block)) for block in blocks], dim=-1)
         return product if self.bias is None else product + self.bias
 
 
@@ -55,7 +55,7 @@ class HalfPrecisionEmbedding(_HalfPrecision, nn.Embedding):
         return F.embedding(ids, self.stored).float()
 
 
-def _widened(block: Tensor) -> Tensor:
+def _widen_block(block: Tensor) -> Tensor:
     """Return a block in float32; the next call of the same thread overwrites it."""
     memory = getattr(_scratch, "memory", None)
     if memory is None or memory.numel() < block.numel() or memory.device != block.device:

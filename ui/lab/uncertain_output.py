@@ -32,7 +32,7 @@ def uncertain_output(p: Page) -> tuple[str, str] | None:
     return f"< {three_digits(_TINY)}" if is_tiny else f"= {three_digits(answer.probability)}", whole(count)
 
 
-def of_mistakes(p: Page) -> str:
+def uncertainty_note(p: Page) -> str:
     """Return the end of a sentence about the probability of the output, as Markdown; "" if certain."""
     return "" if uncertain_output(p) is None else f" :gray[{common('uncertain.mistakes')}]"
 

@@ -300,7 +300,7 @@ def _who(part: Part) -> str:
 
 
 def _short(p: Page, part: Part | None) -> str:
-    """Shorten a name for a slanted label: "self 1.4" is head 4 of layer 1."""
+    """Shorten a name for a slanted label: "self 1.4" is layer 1, head 4."""
     if part is None:
         return _("all others")
     if f"writers_{part.kind}" not in p.text:

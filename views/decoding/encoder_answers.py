@@ -14,7 +14,7 @@ from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
 from ui.lab.next_sentence_class import next_sentence_line
-from ui.lab.uncertain_output import of_mistakes
+from ui.lab.uncertain_output import uncertainty_note
 from ui.shell import choice
 from ui.shell.choice import one_of
 from ui.shell.page import Page
@@ -43,7 +43,7 @@ def fill_blanks(p: Page) -> None:
                 probability=three_digits(best.probability),
                 filled=as_plain(shown.filled),
             )
-            + of_mistakes(p)
+            + uncertainty_note(p)
         )
     else:
         st.caption(p.text["no_blank"].format(token=as_plain(p.trace.source[shown.position].display)))
@@ -183,7 +183,7 @@ def classify(p: Page) -> None:
             name=as_plain(names[shown.best]),
             probability=three_digits(float(found.probabilities[shown.best])),
         )
-        + of_mistakes(p)
+        + uncertainty_note(p)
     )
     is_short = len(found.words) <= MOST_BESIDE
     classes, words = st.columns([2, 3], gap="medium") if is_short else (st.container(), st.container())

@@ -16,7 +16,7 @@ from ui.words.texts import PageText
 from views.training.curves import curves, dev_losses
 from views.training.moments import moments_at, say_what_is_broken
 from views.training.time_lapse import without_snapshots
-from views.training.time_lapse_words import beside, change, likely, title, when
+from views.training.time_lapse_words import change, likely, mark_shared_words, title, when
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
 _HEIGHT, _PRESENTED_HEIGHT = 280, 230
@@ -86,7 +86,7 @@ def _outputs(p: Page, shown: TrainingViewModel) -> None:
             with st.container(width="stretch", gap=None):
                 st.markdown(f"#### {title(moment, p.text, card=p.checkpoint.card)}")
                 if moment.n_tokens:
-                    st.markdown(f"##### {beside(moment.text, other.text)}")
+                    st.markdown(f"##### {mark_shared_words(moment.text, other.text)}")
                 if shown.outputs_differ:
                     st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
                 else:

@@ -71,7 +71,7 @@ def marked(answer: str, other: str) -> str:
     return written.strip() or "–"
 
 
-def beside(answer: str, other: str) -> str:
+def mark_shared_words(answer: str, other: str) -> str:
     """Return ``answer`` as Markdown beside ``other``: shared words in green, unless both are the same."""
     return marked(shortened(answer), "" if answer == other else other)
 
