@@ -158,6 +158,8 @@ def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> N
     idle = [head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4)]
     said = claim(ranked(idle), TEXT)
     assert said.startswith("**None of these 3 heads has a clear role in this sentence.**") and "the sharpest" in said
+    spread = [head(1, 1, "broad", broad=0.95), *idle]
+    assert ranked(spread).opened_with() == ((1, 1), (0, 1)) and "the sharpest" not in claim(ranked(spread), TEXT)
     words = head_words(ranked(idle), TEXT)
     assert [words[place].title for place in ((0, 0), (1, 0))] == [TEXT["contrast_broad"], TEXT["named_sharpest"]]
     assert "goes to special tokens." in words[0, 1].sentence

@@ -29,6 +29,7 @@ from transformer.runs.readings import task_before
 from ui.lab.role_names import test_name
 from ui.words.texts import PageText, as_plain, label_in_words, plain_word, quoted_word, token_name
 from views.heads.heads_view_model import (
+    FEW_ROLES,
     IDLE,
     LEAST_CONTRAST,
     ROLES_HERE,
@@ -56,7 +57,7 @@ def claim(heads: RankedHeads, text: PageText) -> str:
     sentences = [claimed if heads.over_many or not count else _with_roles(claimed, heads, text)]
     if heads.at_rest and (heads.over_many or count < MANY_ROLES):
         sentences.append(_claim_of_resting(heads, text))
-    if not count:
+    if not count and len(heads.clear) < FEW_ROLES:  # otherwise the page opens with those at rest or spread out
         sentences.append(text["claim_sharpest"])
     return " ".join([*sentences, *([text["claim_maps"]] if heads.over_many else [])])
 
