@@ -583,6 +583,23 @@ def test_the_weight_beside_an_answer_names_the_token_that_it_is_on(show: Callabl
         assert printed(np.float32(view.weights[:, blank].mean(0)[view.key.labels.index(key)])) == weight
 
 
+# The numbers beside the sentence that are seen: those in the first line.
+_SEEN = """line => [...line.children].filter((one) => one.offsetTop === line.children[0].offsetTop)
+    .map((one) => one.textContent).join("")"""
+
+
+def test_numbers_that_are_left_out_leave_no_separator(show: Callable) -> None:
+    trace = transformer.trace(transformer.load("checkpoints/bert-en"), "They washed ___ hands.")
+    with show(trace, inside=False) as page:
+        seen = set()
+        for width in range(700, 1400, 50):
+            page.set_viewport_size({"width": width, "height": 800})
+            pause(page, PAUSE)
+            seen.add(page.locator(".living-picture .numbers").evaluate(_SEEN))
+        whole, short = sorted(seen, key=len, reverse=True)
+        assert whole.startswith(f"{short} · probability ") and not short.rstrip().endswith("·")
+
+
 STOPS = {
     "embedding": {"stack": "encoder", "token": 2},
     "self_attention": {"stack": "encoder", "layer": 1, "token": 2},
