@@ -85,6 +85,19 @@ def test_a_setting_that_was_changed_before_leaving_is_there_on_return(app: str, 
     expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value("My dog is big.")
 
 
+def test_decoding_that_is_opened_again_makes_one_entry(app: str, visit: Callable[..., Page]) -> None:
+    """The drawing told Python the step at which it had begun, which became a second entry."""
+    page = visit(f"{app}{OWN}")
+    hand = Hand(page)
+    for title in ("Decoding", "Heads", "Decoding"):
+        before = entry(page)
+        turn_to(page, hand, title)
+        page.wait_for_timeout(1500)  # the drawing tells where the reader rests after 0.8 s
+        assert entries_since(page, before) == 1 and "step" not in said(page)
+    page.keyboard.press("ArrowRight")
+    assert eventually(page, lambda: "step" in said(page), True)
+
+
 def test_a_page_that_asks_for_a_guess_asks_on_return(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}{OWN}&attention_predicted_cross=false")
     hand = Hand(page)

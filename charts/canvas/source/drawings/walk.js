@@ -16,7 +16,8 @@ export class Walk {
     Object.assign(this, { metadata, stage, changed, last: metadata.tokens.length - 1, aborter: new AbortController() });
     const key = String(metadata.begin); // another one only when Python moves the reader
     if (!walked.has(key)) walked.set(key, { step: metadata.begin[1], told: metadata.begin[1] });
-    else if (!stage.walk) walked.get(key).told = null; // what was told while the drawing went away may not have arrived
+    // What was told while the drawing went away may not have arrived.
+    else if (!stage.walk && walked.get(key).moved) walked.get(key).told = null;
     this.at = walked.get(key);
     this.at.step = Math.min(this.last, this.at.step);
     this.what = metadata.title;
@@ -125,7 +126,7 @@ export class Walk {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       if (this.at.told === this.step) return; // there and back again
-      this.at.told = this.step;
+      Object.assign(this.at, { told: this.step, moved: true });
       this.stage.trigger("step", this.step);
     }, REST);
   }
