@@ -119,6 +119,10 @@ class TokenSequence(Sequence):
         side = math.isqrt(len(self.patches))
         return side if side and side**2 == len(self.patches) else None
 
+    def is_class_token(self, index: int) -> bool:
+        """Return whether a token is the special one before the patches of an image."""
+        return index == 0 and bool(self.patches) and self.tokens[0].special
+
     @property
     def text(self) -> str:
         """The sentence without special tokens and without the space that the tokenizer added in front."""

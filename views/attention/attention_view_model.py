@@ -66,11 +66,6 @@ class RowNumbers:
     mean_sink_share: float
 
 
-def is_class_token(view: AttentionView, row: int) -> bool:
-    """Return whether a row is that of the token before the patches of an image."""
-    return row == 0 and bool(view.query.patches) and view.query[0].special
-
-
 def predicts_by_default(stack: str, kind: str) -> bool:
     """Return whether rows are named after predictions by default.
 

@@ -15,7 +15,7 @@ from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.words.texts import PageText, as_plain, plain_word, token_name
-from views.attention.attention_view_model import AttentionViewModel, is_class_token
+from views.attention.attention_view_model import AttentionViewModel
 
 _MOSTLY = 0.5  # smallest weight for "mostly attends to one token"
 
@@ -43,7 +43,7 @@ def read_aloud(
     """
     weights, allowed = view.weights[head, row], view.allowed[row]
     token, label = view.query[row], _word(predicted or view.query.labels[row])
-    if is_class_token(view, row):
+    if view.query.is_class_token(row):
         label = text["class_token"]
     if not allowed.any():
         return text["aloud_nothing"].format(row=label)

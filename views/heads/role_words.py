@@ -145,11 +145,9 @@ def words_on_image(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWor
 
 def image_claim(heads: HeadsViewModel, text: PageText) -> str:
     """Return how many patches the heads prefer, as the first sentence of the page."""
-    view, row = heads.views[0], heads.image_row
-    token = token_name(view.query.labels[row])
-    is_class_token = view.kind == "self" and row == 0 and view.query[0].special
-    return text["image_claim_class" if is_class_token else "image_claim"].format(
-        heads=len(heads.shown.roles), count=heads.n_patches_preferred, token=token
+    rows, row = heads.views[0].query, heads.image_row
+    return text["image_claim_class" if rows.is_class_token(row) else "image_claim"].format(
+        heads=len(heads.shown.roles), count=heads.n_patches_preferred, token=token_name(rows.labels[row])
     )
 
 

@@ -15,7 +15,7 @@ from ui.shell.picture import picture_address
 from ui.shell.reducer import send
 from ui.shell.strip import choose_token
 from ui.words.texts import PageText, label_in_words, plain_word
-from views.attention.attention_view_model import AttentionViewModel, is_class_token
+from views.attention.attention_view_model import AttentionViewModel
 
 _FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and their smallest weight
 _KEY = "attention shaded sentence"
@@ -43,7 +43,7 @@ def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
         data["picture"] = picture_address(p.sentence, p.checkpoint.config)
         for word, token in zip(data["words"], shown.view.key, strict=True):
             word["patch"] = not token.special
-        if p.checkpoint.config.n_classes and is_class_token(shown.view, shown.row):
+        if p.checkpoint.config.n_classes and shown.view.query.is_class_token(shown.row):
             data["hint"] = f"{p.text['class_token_why']} {data['hint']}"
     _component(key=_KEY, data=data, on_chosen_change=_chosen)
 
