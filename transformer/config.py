@@ -217,6 +217,11 @@ class ModelConfig:
         return False
 
     @property
+    def fills_blanks(self) -> bool:
+        """Whether the output is a prediction of masked tokens."""
+        return self.kind == "encoder-only" and not (self.n_classes or self.encodes_sentences)
+
+    @property
     def reads_images(self) -> bool:
         """Whether the tokens are patches of an image."""
         return False

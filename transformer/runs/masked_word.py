@@ -46,9 +46,7 @@ def masks_a_word(checkpoint: Checkpoint, sentence: str) -> bool:
     Two sentences are read whole, because the model predicts whether the second follows the first.
     """
     config = checkpoint.config
-    if config.kind != "encoder-only" or config.n_classes or config.encodes_sentences:
-        return False
-    if isinstance(checkpoint.model, RecordedMaps) or checkpoint.special.mask is None:
+    if not config.fills_blanks or isinstance(checkpoint.model, RecordedMaps) or checkpoint.special.mask is None:
         return False
     return not (BLANK.search(sentence) or (config.predicts_next_sentence and BETWEEN in sentence))
 

@@ -57,7 +57,7 @@ def text_for(text: PageText, config: ModelConfig | None) -> PageText:
         return text
     kinds = {
         "of_classes": bool(config.n_classes),
-        "of_blanks": config.kind == "encoder-only" and not (config.n_classes or config.encodes_sentences),
+        "of_blanks": config.fills_blanks,
         "of_pictures": config.reads_images,
         "of_vectors": config.encodes_sentences,
         "of_sounds": config.reads_sounds,
