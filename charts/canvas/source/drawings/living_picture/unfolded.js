@@ -62,7 +62,7 @@ export class Unfolded {
       const written = row.scale ? this.numbersOf(pen, theme, row) : null;
       row.written = [];
       for (const cell of row.cells) this.paintCell(pen, theme, row, cell, query, written);
-      this.paintNumberOfStrongest(pen, theme, row);
+      if (!written) this.paintNumberOfStrongest(pen, theme, row);
       pen.font = fontOf(theme, 0.8, row.name === "weight" ? 600 : 400);
       const [left, room] = this.labelRoom(row, place);
       row.shown = shorten(pen, row.label, room);
@@ -167,7 +167,7 @@ export class Unfolded {
     const best = weights.reduce((one, { value }, k) => (value > weights[one].value ? k : one), 0);
     const cell = row.cells[best];
     const [x, y, width, height] = this.box(row, cell);
-    if (this.numbersOf(pen, theme, row) || height <= 0.8 * theme.size) return;
+    if (height <= 0.8 * theme.size) return;
     pen.font = fontOf(theme, 0.74, 600);
     const text = threeDigits(cell.value);
     const wide = pen.measureText(text).width + 8;
