@@ -57,6 +57,14 @@ class Canvas:
         self.rest()
         return self.tip()
 
+    def hold(self, key: str) -> None:
+        self.page.keyboard.down(key)
+        self.rest()
+
+    def release(self, key: str) -> None:
+        self.page.keyboard.up(key)
+        self.rest()
+
     def tip(self) -> str:
         tip = self.page.locator(".tip")
         return tip.inner_text() if tip.is_visible() else ""
