@@ -287,3 +287,23 @@ def test_the_head_that_surgery_offers_is_removed_from_the_sentence_that_was_type
     hand.click(button)
     expect(page.locator(".st-key-edit-list")).to_contain_text(wanted)
     is_kept(page, new)
+
+
+@pytest.mark.slow
+def test_a_phone_has_the_sentence_above_the_picture(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(shipped, width=390, height=844)
+    box = page.locator(".st-key-phone-sentence textarea")
+    expect(box).to_be_in_viewport(ratio=1)
+    box.fill(SENTENCES[1])
+    box.press("Enter")
+    page.wait_for_url(lambda address: parse_qs(urlsplit(address).query).get("sentence") == [SENTENCES[1]])
+    settle(page)
+    expect(box).to_have_value(SENTENCES[1])
+    open_page(page, "Tokens")
+    expect(box).to_have_value(SENTENCES[1])
+    box.fill(SENTENCES[2])  # a draft is taken when the reader taps elsewhere
+    page.get_by_role("heading", level=1).click()
+    page.wait_for_url(lambda address: parse_qs(urlsplit(address).query).get("sentence") == [SENTENCES[2]])
+
+    page.set_viewport_size({"width": 1280, "height": 720})  # the sidebar has the box
+    expect(box).not_to_be_visible()

@@ -60,6 +60,7 @@ from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
 from ui.shell.selectors import NEEDS, selectors, text_for, traits_of
+from ui.shell.sentence_box import sentence_box
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
@@ -381,6 +382,8 @@ def _draw_frame(
     show_what_a_link_says(p.checkpoint)
     p.focus, misfits = fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
+    if lesson is None:  # its questions are about its own sentence
+        sentence_box(p.name, p.focus, readable_config(p.focus.checkpoint))
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
     p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, room)

@@ -43,7 +43,9 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
     written = text["forced"] if p.trace.forced else text[f"answers.{work}"]
     output = _output(p, view_model)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
-        with st.container(width=310, gap=None):
+        reads_text = not (p.reads_pictures or p.reads_sounds)
+        in_a_box = reads_text and not p.focus.lesson  # on a phone, where it is not said twice (page.css)
+        with st.container(width=310, gap=None, key="answer typed" if in_a_box else None):
             st.caption(text["typed"])
             if p.reads_pictures:
                 show_picture(p.focus.sentence, p.checkpoint.config)
