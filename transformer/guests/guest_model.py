@@ -16,6 +16,7 @@ from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.guests import described_parts as parts
 from transformer.guests.attention_function import GuestPass, current_pass, show, watch_softmax, watched
 from transformer.guests.structure import Factor, FoundFeedForward, FoundLayer, FoundStack, find_norm
+from transformer.guests.text_cache import TextCache, cache_argument
 from transformer.guests.trial_pass import Trial, close, same
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.masks import padding_mask
@@ -26,6 +27,7 @@ from transformer.sounds.time_positions import SoundInput, SoundPositions
 from transformer.text.message import Message
 from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
 
+_SAME = 1e-4  # of the largest number of a hidden state; another order of sums gives less
 _STEPS = (".mean", ".std", ".mean_square", ".normalized")  # steps of a norm that have no name in the network's code
 
 
@@ -165,6 +167,8 @@ class GuestModel(Model):
         self.images = None if config.image is None else ImageTokenizer(config.image)
         self.sounds = None if config.sound is None else SoundPositions(config.sound)
         self._carriers = {name: found.carrier for name, found in stacks.items()}
+        self._cache_argument = cache_argument(network) if config.has_decoder else None
+        self._cache_agrees: bool | None = None
         for name, found in stacks.items():
             stack = GuestStack(config, found, causal=name == "decoder")
             setattr(self, name, stack)
@@ -233,7 +237,12 @@ class GuestModel(Model):
         self, ids: Tensor, memory: Tensor | None = None, source_ids: Tensor | None = None, start: int = 0
     ) -> Tensor:
         """Decode [batch, position] to [batch, position, model]; only an encoder gives ``memory``."""
-        given: dict[str, Any] = {"use_cache": False}
+        return self._decoded(ids, memory, source_ids, {"use_cache": False})
+
+    def _decoded(
+        self, ids: Tensor, memory: Tensor | None, source_ids: Tensor | None, caching: dict[str, Any]
+    ) -> Tensor:
+        given = dict(caching)
         if memory is None:
             return self._hidden("decoder", self.network, ids.shape, input_ids=ids, **given)
         from transformers.modeling_outputs import BaseModelOutput
@@ -242,6 +251,31 @@ class GuestModel(Model):
         if source_ids is not None and self.sounds is None:  # silence after a sound is not masked
             given["attention_mask"] = padding_mask(source_ids, self.config.pad_id).long()
         return self._hidden("decoder", self.network, ids.shape, decoder_input_ids=ids, **given)
+
+    def new_cache(self) -> TextCache | None:
+        """Return an empty cache for the decoder; ``None`` if each step has to read the whole text."""
+        if self._cache_argument is None or self._cache_agrees is False:
+            return None
+        return TextCache(self.network, self._cache_argument, two_stacks=self.config.kind == "encoder-decoder")
+
+    def decode_new(
+        self, ids: Tensor, cache: TextCache, memory: Tensor | None = None, source_ids: Tensor | None = None
+    ) -> Tensor | None:
+        """Decode the positions of a text, [batch, position], that are not in ``cache``, and add them to it.
+
+        The first position that any text continues is also computed from the whole text.
+
+        Returns:
+            Their hidden states, [batch, new position, model]; ``None`` if the cache leads to other numbers.
+        """
+        continues = cache.length > 0
+        hidden = self._decoded(ids[:, cache.length :], memory, source_ids, cache.given())
+        cache.length = ids.shape[1]
+        if continues and self._cache_agrees is None:
+            whole = self.decode(ids, memory, source_ids)[:, -hidden.shape[1] :]
+            difference = float((whole - hidden).abs().max())
+            self._cache_agrees = difference <= _SAME * float(whole.abs().max())
+        return None if self._cache_agrees is False else hidden
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return the logits for the output of the last stack: [batch, position, vocabulary]."""

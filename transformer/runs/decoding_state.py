@@ -10,9 +10,10 @@ from torch import Tensor
 from transformer.fast.cache import DecoderCache
 from transformer.fast.shortcut import use_cache, uses_fast_path
 from transformer.fast.writing_steps import WritingSteps
+from transformer.guests.text_cache import TextCache
 from transformer.masks import padding_mask
 from transformer.models import Model
-from transformer.probes import has_forward_hooks
+from transformer.probes import has_forward_hooks, is_recording
 from transformer.text.special_ids import Framing
 from transformer.text.tokenizer import FRAMINGS, NEVER_WRITTEN
 
@@ -38,15 +39,15 @@ class DecodingState:
     def __init__(
         self, model: Model, source_ids: Tensor | None, *, cached: bool = True, hooked: bool | None = None
     ) -> None:
-        cached = cached and model.own_code  # a guest reads the whole text at each step
         hooked = has_forward_hooks(model) if hooked is None else hooked
         self.model = cast(Any, model)  # a model with a decoder
+        self.cached = cached and (model.own_code or not hooked)  # a hook in a guest sees the whole text at each step
         self.source_ids = source_ids
         self.memory: Tensor | None = None if source_ids is None else self.model.encode(source_ids)
-        self.cache = DecoderCache(self.model.decoder) if cached else None
+        self.cache = self._new_cache()
         self.ids: Tensor | None = None  # all tokens fed so far, [batch, position]
         # The modules must be called in training (dropout), and if one of them has a hook.
-        self.unobserved = cached and not model.training and not hooked
+        self.unobserved = cached and model.own_code and not model.training and not hooked
         self.steps: WritingSteps | None = None
 
     def feed(self, ids: Tensor) -> Tensor:
@@ -62,18 +63,34 @@ class DecodingState:
         self.ids = ids if self.ids is None else torch.cat((self.ids, ids), dim=1)
         config, now = self.model.config, self.ids.shape[1]
         if self.cache is not None and any(before <= length < now for length in config.switch_lengths):
-            self.cache = DecoderCache(self.model.decoder)  # keys and values of the shorter text are not valid here
-        new = self.ids if self.cache is None else self.ids[:, self.cache.length :]
+            self.cache = self._new_cache()  # keys and values of the shorter text are not valid here
         cache = self.cache
+        if not self.model.own_code:
+            return self._hidden_of_guest(cache)
+        new = self.ids if cache is None else self.ids[:, cache.length :]
         if self.unobserved and new.shape[1] == 1 and cache is not None and cache.length and uses_fast_path():
             self.steps = self.steps or WritingSteps(self.model.decoder)
             keys_allowed = None if self.source_ids is None else padding_mask(self.source_ids, config.pad_id)
             return self.steps(new, cache, self.memory, keys_allowed)
         read = (new,) if self.memory is None else (new, self.memory, self.source_ids)
-        if self.cache is None:
+        if cache is None:
             return self.model.decode(*read)
-        with use_cache(self.cache):
-            return self.model.decode(*read, start=self.cache.length)
+        with use_cache(cache):
+            return self.model.decode(*read, start=cache.length)
+
+    def _hidden_of_guest(self, cache: TextCache | None) -> Tensor:
+        """Return the output of a guest for all positions, or for the new ones if its cache holds the others."""
+        read = () if self.memory is None else (self.memory, self.source_ids)
+        if cache is not None and not is_recording():  # a recorded step shows the whole text
+            if (hidden := self.model.decode_new(self.ids, cache, *read)) is not None:
+                return hidden
+            self.cache = None
+        return self.model.decode(self.ids, *read)
+
+    def _new_cache(self) -> Any:
+        if not self.cached:
+            return None
+        return DecoderCache(self.model.decoder) if self.model.own_code else self.model.new_cache()
 
     def select(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order; a row may occur several times."""

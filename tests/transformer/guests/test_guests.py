@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, WRITERS, guest_checkpoint
-from transformer import CheckpointError, Greedy, decode, load, trace
+from transformer import Beam, CheckpointError, Decoding, Greedy, decode, load, trace
 from transformer.errors import NotExposedError
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.guest_model import GuestModel
+from transformer.guests.text_cache import TextCache
 from transformer.interventions.activation_patching import contrast
 from transformer.interventions.edge_attribution import estimated_edges
 from transformer.interventions.path_patching import path_patching
@@ -229,6 +231,83 @@ def test_a_trace_and_what_is_written_need_no_more_than_the_folder(opened, kind: 
         logits = theirs(**given).logits[0, -len(found.tokens.ids) :].clone()
         logits[:, list(framing.never)] = -torch.inf
         assert logits.argmax(dim=-1).tolist() == list(found.tokens.ids)
+
+
+def log_probabilities(decoding: Decoding) -> np.ndarray:
+    """Return those of all tokens that may be written, [step, token]."""
+    logits = torch.from_numpy(np.stack([step.logits for step in decoding.steps]))
+    return logits.log_softmax(dim=-1).masked_fill(logits == -torch.inf, 0).numpy()
+
+
+@pytest.fixture
+def read_lengths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return the list to which each run of a guest's decoder adds how many positions it reads."""
+    lengths: list[int] = []
+    decoded = GuestModel._decoded
+
+    def counted(model: GuestModel, ids: torch.Tensor, *given: Any) -> torch.Tensor:
+        lengths.append(ids.shape[1])
+        return decoded(model, ids, *given)
+
+    monkeypatch.setattr(GuestModel, "_decoded", counted)
+    return lengths
+
+
+@pytest.mark.parametrize("kind", [case for case in CASES if case.values[0] not in ENCODERS])
+def test_a_step_reads_one_new_token_and_predicts_the_same(opened, kind: str, read_lengths: list[int]) -> None:
+    checkpoint = opened(kind)
+    for strategy in (Greedy(8), Beam(width=3, max_new_tokens=6)):
+        whole = decode(checkpoint, TEXT, strategy, cached=False)
+        decode(checkpoint, TEXT, strategy)  # the first text of a model compares one step with the whole text
+        read_lengths.clear()
+        fast = decode(checkpoint, TEXT, strategy)
+        n_steps = len(fast.steps) - (1 if fast.finished and isinstance(strategy, Beam) else 0)
+        assert read_lengths[1:n_steps] == [1] * (n_steps - 1)
+        assert fast.tokens.ids == whole.tokens.ids
+        np.testing.assert_allclose(log_probabilities(fast), log_probabilities(whole), rtol=5e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["phi", "mbart"])
+def test_edits_and_hooks_of_a_decoder_run_the_whole_text_at_each_step(
+    opened, kind: str, read_lengths: list[int]
+) -> None:
+    checkpoint = opened(kind)
+    edit = ablate_head("decoder", layer=0, head=1)
+    edited = decode(checkpoint, TEXT, Greedy(4), edits=[edit])
+    assert read_lengths == list(range(read_lengths[0], read_lengths[0] + 4))
+    assert edited.log_probability == decode(checkpoint, TEXT, Greedy(4), edits=[edit], cached=False).log_probability
+    read_lengths.clear()
+    hook = checkpoint.model.network.register_forward_hook(lambda *_: None)
+    decode(checkpoint, TEXT, Greedy(4))
+    hook.remove()
+    assert read_lengths == list(range(read_lengths[0], read_lengths[0] + 4))
+
+
+def test_an_edit_of_the_encoder_acts_on_every_step_with_a_cache(opened, read_lengths: list[int]) -> None:
+    checkpoint, edits = opened("mbart"), [scale_head("encoder", layer=1, head=2, factor=3.0)]
+    plain = decode(checkpoint, TEXT, Greedy(6))
+    read_lengths.clear()
+    fast, whole = (decode(checkpoint, TEXT, Greedy(6), edits=edits, cached=cached) for cached in (True, False))
+    assert read_lengths.count(1) >= 4
+    assert fast.tokens.ids == whole.tokens.ids
+    np.testing.assert_allclose(log_probabilities(fast), log_probabilities(whole), atol=1e-5)
+    assert abs(fast.log_probability - plain.log_probability) > 1e-3
+
+
+def test_a_cache_that_leads_to_other_numbers_is_not_used(opened, tmp_path: Path, monkeypatch) -> None:
+    expected = decode(opened("phi"), TEXT, Greedy(6), cached=False)
+    checkpoint = load(guest_checkpoint("phi", tmp_path))
+    monkeypatch.setattr(TextCache, "given", lambda cache: {"use_cache": False})  # a step sees its own token only
+    for _ in range(2):
+        found = decode(checkpoint, TEXT, Greedy(6))
+        assert found.tokens.ids == expected.tokens.ids and found.log_probability == expected.log_probability
+    assert checkpoint.model.new_cache() is None
+
+
+def test_rotary_angles_that_depend_on_the_length_of_a_text_need_all_of_it(tmp_path: Path) -> None:
+    scaled = {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10_000.0}
+    checkpoint = load(guest_checkpoint("phi", tmp_path, rope_parameters=scaled, max_position_embeddings=16))
+    assert checkpoint.model.new_cache() is None
 
 
 def test_heads_edges_and_masks_are_edited_by_the_functions_of_our_own_models(opened) -> None:
