@@ -7,8 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from transformer.config import PictureConfig
-from transformer.families.family_config import FamilyConfig
+from transformer.config import ModelConfig, PictureConfig
 from transformer.guests.recorded_maps import MapsConfig
 from ui.shell import focus as shared_focus
 from ui.shell.events import component, heard
@@ -20,7 +19,7 @@ NO_SENTENCE = ("lessons", "glossary", "checkpoint", "by_hand", "desk")  # pages 
 _component = component("sentence_box", Path(__file__).with_name("sentence_box.js"))
 
 
-def sentence_box(page: str, focus: Focus, config: PictureConfig | FamilyConfig | MapsConfig | None) -> None:
+def sentence_box(page: str, focus: Focus, config: ModelConfig | None) -> None:
     """Draw the box, or a button that opens the sidebar for a model that reads an image or a sound."""
     if page in NO_SENTENCE or config is None or isinstance(config, MapsConfig):
         return

@@ -9,8 +9,9 @@ export const TAB = 0.6; // heights of a letter: the dot from which a slanted nam
 const SMALLER = 0.86;
 export const ROW = 1.4; // heights of a letter: one of two rows of names
 const ANGLES = [Math.PI / 4, Math.PI / 3];
-export const NARROW = 40; // letters: a phone
+const NARROW = 40; // letters: a phone
 
+const MOST = 8; // rows of names on a phone
 const BESIDE = 0.75; // heights of a letter: what a chip needs beside its name
 const LEVEL = [
   { rows: 1, scale: 1 },
@@ -54,8 +55,26 @@ function nameStyle({ level, pitch, longest, size, letter }) {
     letters,
     angle,
     rows: 1,
+    crowded: angle === Math.PI / 2,
     tall: TAB * size + long * Math.sin(angle) + letters * size * Math.cos(angle) + 0.5 * size,
   };
+}
+
+// Level names of lanes that are too narrow for upright ones, in so many rows that none reaches another one of its row; the first
+// and the last ones stay within their ends. Sets `row` and `at`, the middle, of each lane; null if even MOST rows are too few.
+function crowdedNames(stacks, size, letter) {
+  for (let rows = 3; rows <= MOST; rows++) {
+    const fits = stacks.every(({ lanes, chips, ends: [left, right] }) =>
+      lanes.every((lane, k) => {
+        const before = k < rows ? -Infinity : lanes[k - rows].at + (chips[k - rows] + chips[k]) / 2;
+        lane.row = k % rows;
+        lane.at = Math.min(right - chips[k] / 2, Math.max(left + chips[k] / 2, lane.x));
+        return lane.at > before;
+      }),
+    );
+    if (fits) return { letters: letter * SMALLER, angle: 0, rows, crowded: true, tall: rows * 1.2 * size };
+  }
+  return null;
 }
 
 // How wide lanes are whose names take turns in several rows: no name reaches another one of its row, or beyond the ends.
@@ -79,7 +98,7 @@ function lanesOfRows(chips, rows, least) {
 }
 
 // Everything that does not depend on which layer lies open.
-export function layOutLanes(context, theme, model, { width, height }) {
+export function layOutLanes(context, theme, model, { width }) {
   const { size } = theme;
   const letter = 0.875;
   context.font = fontOf(theme, letter, 500);
@@ -108,8 +127,8 @@ export function layOutLanes(context, theme, model, { width, height }) {
   const widths = laneWidths(wanted.flat(), room);
   const used = widths.reduce((sum, one) => sum + one, 0);
   const pitch = Math.min(...widths);
-  const names = nameStyle({ level, pitch, longest: Math.max(...lengths.flat()), size, letter });
-  const ribbon = Math.min(2.9 * size, pitch * (pitch > 12 ? 0.8 : 0.92));
+  let names = nameStyle({ level, pitch, longest: Math.max(...lengths.flat()), size, letter });
+  const ribbon = Math.min(2.9 * size, pitch * (narrow ? 0.66 : pitch > 12 ? 0.8 : 0.92));
   const places = {};
   let at = 0;
   let left = 4 + (model.stacks.length === 1 ? Math.max(0, (room - used) / 2) : 0);
@@ -125,7 +144,17 @@ export function layOutLanes(context, theme, model, { width, height }) {
     places[stack.name] = { lanes, left: lanes[0].left, right: left, gutter: gutters[index] };
     left += gutters[index];
   });
-  return { places, ribbon, width, height, size, narrow, names, chips: names.tall };
+  if (narrow && names.crowded && !model.stacks.some(({ pictures }) => pictures)) {
+    const stacks = model.stacks.map(({ name }, index) => ({
+      lanes: places[name].lanes,
+      chips: lengths[index].map((length) => length * SMALLER + 0.4 * size),
+      ends: [places[name].left - 4, places[name].right + gutters[index] - 2],
+    }));
+    names = crowdedNames(stacks, size, letter) ?? names;
+  }
+  // Above the encoder the names stand again, or only that of the word that is looked at most.
+  const memory = names.crowded ? (TAB + 1.9) * size : names.tall;
+  return { places, ribbon, width, size, narrow, names, chips: names.tall, memory };
 }
 
 // The heights of one stack, from the bottom up: { chips, levels: [y at which level k begins], bands: [{ top, bottom, open }],

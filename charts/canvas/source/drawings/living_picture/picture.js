@@ -10,7 +10,7 @@ import { drawText, drawToken, fontOf, shorten, wrap } from "../../toolkit/text.j
 import { colourOf, roomOf } from "../../toolkit/theme.js";
 import { say } from "../../toolkit/words.js";
 import { decisiveHere, isExpected, kindText, plainly } from "./captions.js";
-import { layOutLanes, layOutStack, NARROW, roomForBands, TAB } from "./layout.js";
+import { layOutLanes, layOutStack, roomForBands, TAB } from "./layout.js";
 
 const ABOVE = 12.2; // heights of letters above the picture on a page: its buttons, the caption and the page's title
 const IN_A_LESSON = 8.3; // of these, without the title
@@ -83,15 +83,17 @@ export class LivingPicture {
   // --- layout -------------------------------------------------------------------------------------------------------
 
   layout(context, theme, width) {
+    this.lay = layOutLanes(context, theme, this.model, { width });
     this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.9 }));
-    // On a phone all of it, with the words below, is on the first screen.
-    if (!context.vector && width < NARROW * theme.size)
-      this.height = Math.min(this.height, Math.round(0.56 * window.innerHeight));
+    // On a phone all of it, with the words below, is on the first screen, unless these need many rows.
+    const many = Math.max(0, this.lay.chips - 5 * theme.size);
+    if (!context.vector && this.lay.narrow)
+      this.height = Math.min(this.height, Math.round(0.56 * window.innerHeight + many));
     // While a lesson speaks, its bar stands at the foot of the window, and the page's own title is out of sight.
     if (!context.vector && document.querySelector(".st-key-lesson-bar"))
       this.height = Math.min(this.height, Math.round((1 - LESSON_BAR) * window.innerHeight - IN_A_LESSON * theme.size));
     if (!context.vector && theme.room) this.height = Math.min(this.height, Math.floor(theme.room));
-    this.lay = layOutLanes(context, theme, this.model, { width, height: this.height });
+    this.lay.height = this.height;
     // Above the encoder there is space for the candidates, and the decoder can then be higher.
     for (const above of this.model.stacks.length > 1 ? [true, false] : [false])
       for (const most of above ? [Infinity, MANY, FEW, 1] : [Infinity, MANY, FEW]) {
@@ -119,14 +121,14 @@ export class LivingPicture {
     const [first] = this.model.stacks;
     const { closed } = this.lay.places[first.name];
     const { top } = layOutStack(this.lay, first, { opened: [], closed, bands: 0, top: 0 });
-    return ABOVE_BARS * size + this.barsHeight(size) < top - this.lay.chips - 2.2 * size;
+    return ABOVE_BARS * size + this.barsHeight(size) < top - this.lay.memory - 2.2 * size;
   }
 
   layOutHeights({ size }) {
     for (const stack of this.model.stacks) {
       const last = stack === this.model.last;
       const bars = this.barsHeight(size);
-      const above = last ? OUTPUT * size + (this.bars ? ABOVE_BARS * size : bars) : this.lay.chips + 1.3 * size;
+      const above = last ? OUTPUT * size + (this.bars ? ABOVE_BARS * size : bars) : this.lay.memory + 1.3 * size;
       // Closed, the encoder is lower than the decoder's cross-attention: the lines go up.
       const most = (last ? 0.55 : this.bars && this.height > 20 * size ? 0.5 : 0.34) * size;
       const closed = Math.min(most, (0.2 * this.height) / stack.steps.length);
@@ -313,9 +315,8 @@ export class LivingPicture {
     for (const position of this.paintingOrder(lanes, follow))
       this.paintChip(pen, theme, stack, position, lanes[position], now.chips, { reach, follow, beat });
     if (stack !== this.model.last) {
-      const tall = this.lay.names.angle < Math.PI / 2 ? this.lay.chips : (TAB + 1.9) * size;
-      const chips = { top: now.top - tall - 0.15 * size, bottom: now.top - 0.25 * size };
-      if (reach.front <= now.top + 1 && this.lay.names.angle === Math.PI / 2)
+      const chips = { top: now.top - this.lay.memory - 0.15 * size, bottom: now.top - 0.25 * size };
+      if (reach.front <= now.top + 1 && this.lay.names.crowded)
         this.paintMemoryWord(pen, theme, stack, lanes, chips, beat);
       else if (reach.front <= now.top + 1)
         for (const position of this.paintingOrder(lanes))
@@ -612,7 +613,7 @@ export class LivingPicture {
       if (width > 6) {
         pen.strokeStyle = cssOf(theme.faint);
         pen.lineWidth = 1;
-        box(pen, x, y, width, this.lay.names.angle ? TAB * theme.size : tall, 5);
+        box(pen, x, y, width, this.lay.names.angle || this.lay.names.crowded ? TAB * theme.size : tall, 5);
         pen.stroke();
       }
       return;
@@ -658,7 +659,12 @@ export class LivingPicture {
     if (names.rows === 1) return { ...lane, top, bottom };
     const tall = (bottom - top) / names.rows;
     const from = top + lane.row * tall;
-    return { x: lane.x, width: pen.measureText(text).width + 0.7 * size, top: from + 1, bottom: from + tall - 1 };
+    return {
+      x: lane.at ?? lane.x,
+      width: pen.measureText(text).width + (lane.at ? 0.35 : 0.7) * size,
+      top: from + 1,
+      bottom: from + tall - 1,
+    };
   }
 
   // From a column down to its name in the second row; the chips of the first row lie over it.
@@ -681,7 +687,7 @@ export class LivingPicture {
       const chip = this.chipOf(pen, text, lane, { top, bottom });
       if (lane.row) this.paintStem(pen, lane.x, top, chip.top);
       this.paintTab(pen, ground, chip, chip, edge);
-      drawToken(pen, text, lane.x, (chip.top + chip.bottom) / 2 + 0.5, { align: "center", ...colours(ink, ground) });
+      drawToken(pen, text, chip.x, (chip.top + chip.bottom) / 2 + 0.5, { align: "center", ...colours(ink, ground) });
       return;
     }
     const dot = { ...lane, width: TAB * size };
