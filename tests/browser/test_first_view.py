@@ -96,3 +96,18 @@ def test_the_two_maps_of_training_stand_at_the_same_height_in_french(shipped: st
     expect(maps).to_have_count(2)
     tops = maps.evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
     assert abs(tops[0] - tops[1]) < 2, tops
+
+
+def test_a_phone_shows_one_moment_of_the_training_at_a_time(shipped: str, visit: Callable[..., Page]) -> None:
+    """Two maps below each other could not be compared: the second was below the first screen."""
+    page = visit(f"{shipped}/training?checkpoint=en-fr&sentence={SENTENCE}", width=390, height=844)
+    halves = [page.locator(f".st-key-training-half-{half} canvas[data-geometry]").first for half in (0, 1)]
+    switch = page.locator(".st-key-training-moment").get_by_role("radio")
+    for shown in (1, 0):
+        switch.nth(shown).click()
+        expect(switch.nth(shown)).to_be_checked()
+        expect(halves[shown]).to_be_in_viewport(ratio=0.9)
+        expect(halves[1 - shown]).not_to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for half in halves:
+        expect(half).to_be_in_viewport()

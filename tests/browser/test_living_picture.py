@@ -438,7 +438,10 @@ def test_names_are_slanted_only_where_three_rows_of_them_do_not_fit(show: Callab
 def test_on_a_phone_no_name_is_upright(show: Callable) -> None:
     """Level names of narrow columns take turns in several rows; they used to be upright, in letters of 11 pixels."""
     checkpoint = transformer.load("checkpoints/en-fr")
-    for sentence in ("My grandmother bakes apple pie every Sunday.", "The old man who lived by the sea told us a story."):
+    for sentence in (
+        "My grandmother bakes apple pie every Sunday.",
+        "The old man who lived by the sea told us a story.",
+    ):
         with show(transformer.trace(checkpoint, sentence), inside=False) as page:
             page.set_viewport_size({"width": 390, "height": 844})
             assert eventually(page, lambda page=page: geometry(page)["names"]["rows"] > 3, True)

@@ -8,7 +8,7 @@ from charts.canvas.attention_maps import attention_map, predicted_rows
 from transformer.errors import CheckpointError
 from transformer.heads.roles_through_training import training_steps
 from ui.compute.loading import load_history
-from ui.shell.choice import chosen_option
+from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
@@ -23,9 +23,12 @@ _HEIGHT, _PRESENTED_HEIGHT = 280, 230
 _STYLE = """
 .st-key-training-outputs { padding-block: 0.5rem; }
 .st-key-training-outputs :is(h4, h5) { padding-top: 0; }
-/* On a phone each output has the full width. */
+.st-key-training-moment { display: none; }
+/* On a phone the sentence comes first, and one moment at a time is shown: a switch compares them in place. */
 @media (max-width: 40rem) {
-  .st-key-training-outputs { flex-direction: column; flex-wrap: nowrap; gap: 0.3rem; padding-inline: 0.6rem; }
+  .st-key-training-moment { display: block; order: -1; margin-block: 0.3rem; }
+  .st-key-training-pair > :has(> .stMarkdown) { order: -2; }
+  .st-key-training-outputs > :nth-child(HIDDEN), .st-key-training-half-INDEX { display: none; }
   .st-key-training-outputs > * { width: 100%; flex: none; }
   .st-key-training-outputs h4 { font-size: 0.95rem; }
   .st-key-training-outputs h5 { font-size: 1rem; }
@@ -61,13 +64,13 @@ def early_and_late(p: Page) -> None:
     shown = training_view_model(moments_at(p, (first, steps[-1])))
     rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if is_presenting() else _HEIGHT
     pair, card = (shown.early, shown.late), p.checkpoint.card
-    st.html(f"<style>{_STYLE}</style>")
-    with st.container(gap=None):  # close together, so that the maps end on the first screen
+    with st.container(gap=None, key="training pair"):  # close together, so that the maps end on the first screen
         _outputs(p, shown)
         st.markdown(change(shown, p.text, card=card))
+        _choose_moment(p.text["section_early"], [when(moment, p.text, card=card) for moment in pair])
         with st.grid(2, min_column_width=330):
             for index, (moment, view) in enumerate(zip(pair, shown.views, strict=True)):
-                with st.container(gap="xsmall"):
+                with st.container(gap="xsmall", key=f"training half {index}"):
                     drawn = attention_map(
                         view, head=shown.location.head, shifted_labels=rows, of_other_output=True, height=height
                     )
@@ -76,6 +79,14 @@ def early_and_late(p: Page) -> None:
                         key=f"training map {index}",
                     )
     curves(p)
+
+
+def _choose_moment(label: str, names: Sequence[str]) -> None:
+    """Draw the switch between the two moments, of which a phone shows one."""
+    options = {moment: [name] for moment, name in zip(("early", "late"), names, strict=True)}
+    chosen = one_of(label, options, "late", key="training moment", label_visibility="collapsed")
+    hidden = 1 if chosen == "early" else 0
+    st.html(f"<style>{_STYLE.replace('HIDDEN', str(hidden + 1)).replace('INDEX', str(hidden))}</style>")
 
 
 def _outputs(p: Page, shown: TrainingViewModel) -> None:
