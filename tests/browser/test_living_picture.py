@@ -436,7 +436,7 @@ def test_names_are_slanted_only_where_three_rows_of_them_do_not_fit(show: Callab
 
 
 def test_on_a_phone_no_name_is_upright(show: Callable) -> None:
-    """Level names of narrow columns take turns in several rows; they used to be upright, in letters of 11 pixels."""
+    """Level names of narrow columns take turns in several rows."""
     checkpoint = transformer.load("checkpoints/en-fr")
     for sentence in (
         "My grandmother bakes apple pie every Sunday.",
