@@ -11,7 +11,7 @@ from ui.shell import choice
 from ui.shell.page import page
 from ui.show.living_picture import edited_picture
 from views.surgery import edit_list
-from views.surgery.example import example_of, keep_wanted, show_both_outputs, show_example
+from views.surgery.example import example_of, keep_wanted, show_example, show_numbers_of_example
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits
 from views.surgery.roles_and_importance import roles_and_importance
 from views.surgery.steering_section import compare_with_random
@@ -54,11 +54,11 @@ with page("surgery") as p:
     # The controls of the edits are drawn by now: the page ends here if their run is not finite.
     with answers:
         if example:
-            show_both_outputs(p, example)
+            show_numbers_of_example(p, example)
         else:
             if choices.edits and not focus.lesson:
                 with above:
-                    show_consequence(p, shown.found, edit_list.cause(text), compact=True)  # the outputs below do
+                    show_consequence(p, shown.found, edit_list.cause(text))
             show_answers(p, shown.found)
             if choices.edits or focus.lesson:
                 show_numbers(p, shown.found)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.toolkit.style import signed, three_digits
+from charts.toolkit.style import signed, three_digits, three_digits_alike
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from transformer.heads.head_roles import CorpusRole, CorpusRoles
@@ -25,11 +25,13 @@ from transformer.runs import tracing
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run
 from ui.compute.store import store
+from ui.lab.effects import marked_text
 from ui.show.living_picture import cut_heads
 from ui.words.texts import common, page_text
 from views.surgery.edit_list import toggled
 from views.surgery.example import removal
 from views.surgery.roles_and_importance import compared
+from views.surgery.surgery_view_model import NUMBERED
 
 TEXT = page_text("surgery")
 SENTENCE = "The old man ___ the sea."
@@ -52,7 +54,7 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     config = tiny_checkpoint(checkpoint).config
     n_layers = config.n_encoder_layers + config.n_decoder_layers * (2 if config.has_encoder else 1)
     assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
-    assert TEXT["example_whole"] in said(app) and TEXT["example_hint"] in said(app)
+    assert TEXT["example_hint"] in said(app)
     assert not app.metric, "nothing has changed"
     assert TEXT["roles_unknown"] in said(app)  # no roles are stored with this checkpoint
     assert not any(element.label == common("long.cancel") for element in app.button)
@@ -92,7 +94,7 @@ def test_the_heads_of_the_first_sentence_are_the_ones_that_the_map_marks(
     assert sorted(map(tuple, after.metadata["crossed"])) == sorted(
         (after.metadata["rows"].index(_row_of(spec)), int(spec.split(".")[-1])) for spec in specs
     )
-    assert 1 <= len(first.metadata["numbered"]) <= 10 + len(specs)
+    assert 1 <= len(first.metadata["numbered"]) <= NUMBERED + len(specs)
 
 
 def _row_of(spec):
@@ -119,7 +121,7 @@ def test_the_button_removes_the_head_that_the_typed_sentence_needs(open_app, mon
     heads = {}
     for sentence in (new, old):
         app = open_app("surgery", checkpoint="en-fr", sentence=sentence)
-        heads[sentence] = next(line.value for line in app.markdown if line.value.startswith("Without **"))
+        heads[sentence] = next(line.value for line in app.markdown if "Without **" in line.value)
     assert heads[old] != heads[new]
     app.text_area(key="sidebar sentence").set_value(new)
     button(app, TEXT["example_button"]).click()
@@ -133,8 +135,13 @@ def test_an_answer_without_edits_is_written_once(open_app, monkeypatch):
     monkeypatch.setattr(tracing, "decode", lambda *args, **more: written.append(args[1]) or decode(*args, **more))
     app = open_app("surgery", checkpoint="tiny-gpt", sentence="Nobody has typed this before.")
     is_fine(app)
-    assert TEXT["example_whole"] in said(app)
+    assert TEXT["example_hint"] in said(app)
     assert written == ["Nobody has typed this before."]
+
+
+def _named(head):
+    place = TEXT["part_short"][f"{head.stack}_{head.kind}"]
+    return TEXT["edit"]["zero"].format(place=place, layer=head.layer, head=head.head)
 
 
 def answer_without(trace, head):
@@ -151,19 +158,15 @@ def test_before_anything_is_changed_the_output_without_a_needed_head_is_shown(op
     ranked = sorted(head_importance(trace).measured, key=lambda one: one.change)
     before = read_answer(trace).text
     head = next(one for one in ranked if answer_without(trace, one.place) != before)
-    label = TEXT["edit"]["zero"].format(
-        place=TEXT["part_short"][f"{head.place.stack}_{head.place.kind}"], layer=head.place.layer, head=head.place.head
-    )
-    assert f"Without **{label}**" in said(app) and head != ranked[0]
-    top = ranked[0].place
-    label = TEXT["edit"]["zero"].format(
-        place=TEXT["part_short"][f"{top.stack}_{top.kind}"], layer=top.layer, head=top.head
-    )
+    assert f"Without **{_named(head.place)}**" in said(app) and head != ranked[0]
     what = {"what": TEXT["measured_output"], "change": signed(ranked[0].change)}
-    assert TEXT["example_changes_output"].format(head=label, **what) in said(app)
+    assert TEXT["example_changes_output"].format(head=_named(ranked[0].place), **what) in said(app)
     effect = experiment(trace, edits_from(trace.checkpoint, [removal(head.place)]))
-    new, old = (three_digits(value) for value in (effect.answer_after.probability, math.exp(effect.after.sum())))
-    assert common("effect.sure_new", probability=new) in said(app) and f"{old} (log p" in said(app)
+    pieces = word_diff(effect.answer_before.text, effect.answer_after.text)
+    headline = next(line.value for line in app.markdown if f"Without **{_named(head.place)}**" in line.value)
+    assert marked_text(pieces) in headline, "the output and its change are part of the first sentence"
+    old, now = three_digits_alike([effect.answer_before.probability, math.exp(effect.after.sum())])
+    assert TEXT["example_old"].format(before=old, after=now, change=signed(effect.change)) in said(app)
     button(app, TEXT["example_button"]).click()
     app.run()
     is_fine(app)

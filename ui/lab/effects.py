@@ -45,7 +45,8 @@ def show_answers(p: Page, found: Experiment) -> None:
         if found.asked.everywhere and found.changed is not found.original and not changed:
             say_expectations(found)  # neither run has an output of its own
             return
-        show_answer(p, common("effect.before"), before)
+        st.caption(" · ".join(filter(None, (common("effect.before"), _sure(before, is_new=False)))))
+        _show_text(p, before)
         if found.changed is found.original:
             st.markdown(common("effect.no_edits"))
             return
@@ -57,18 +58,16 @@ def show_answers(p: Page, found: Experiment) -> None:
         if not changed:
             st.markdown(_same(before, after))
             return
-        show_difference(p, before, after)
+        _show_difference(p, before, after)
 
 
-def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = False, note: str = "") -> None:
+def show_consequence(p: Page, found: Experiment, cause: str) -> None:
     """Show what a change does to the output, as the first sentence of a page, with its changes marked.
 
     Args:
         p: The page.
         found: The run compared with the changed one.
         cause: The beginning of the sentence, as Markdown: "Without **layer 0, head 1**".
-        compact: In one line, without saying what the marks mean, for a page that shows both outputs elsewhere.
-        note: A sentence below, in small type.
     """
     before, after, config = found.answer_before, found.answer_after, p.checkpoint.config
     if before.text != after.text and config.n_classes:
@@ -76,12 +75,7 @@ def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = 
         st.markdown("##### " + common("effect.then_predicts", cause=cause, **words))
     elif before.text != after.text:
         said = common("effect.then_writes" if config.has_decoder else "effect.then_fills", cause=cause)
-        if compact:
-            st.markdown(f"##### {said} {_marked_difference(p, before, after, brief=True)}")
-        else:
-            st.markdown(said)
-            show_difference(p, before, after, brief=True, note=note)
-            note = ""
+        st.markdown(f"##### {said} {_marked_difference(p, before, after, brief=True)}")
     elif found.predicts_otherwise:
         first = _plainest(found)
         words = {"before": as_plain(_plainly(first.before)), "after": as_plain(_plainly(first.after))}
@@ -93,8 +87,6 @@ def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = 
     else:
         shares = three_digits_alike([before.probability, after.probability])
         st.markdown("##### " + common("effect.then_stays", cause=cause, before=shares[0], after=shares[1]))
-    if note:
-        st.caption(note)
     if found.asked.everywhere and not config.has_decoder:
         st.caption(common("effect.blank_hint"))
 
@@ -113,19 +105,16 @@ def _text_up_to(p: Page, position: int) -> str:
     return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
 
 
-def show_difference(p: Page, before: Answer, after: Answer, *, brief: bool = False, note: str = "") -> None:
-    """Show two outputs as one text, with removed and new words marked, and say what the marks mean.
-
-    With ``brief``, a long text is cut to the words around the changes. ``note`` follows in small type.
-    """
-    st.markdown(f"##### {_marked_difference(p, before, after, brief=brief)}")
+def _show_difference(p: Page, before: Answer, after: Answer) -> None:
+    """Show two outputs as one text, with removed and new words marked, and say what the marks mean."""
+    st.markdown(f"##### {_marked_difference(p, before, after)}")
     pieces = word_diff(before.text, after.text)
-    legend = _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes))
-    if below := " ".join(filter(None, (note, legend))):
-        st.caption(below)
+    if legend := _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes)):
+        st.caption(legend)
 
 
-def _marked_difference(p: Page, before: Answer, after: Answer, *, brief: bool) -> str:
+def _marked_difference(p: Page, before: Answer, after: Answer, *, brief: bool = False) -> str:
+    """Return two outputs as one text; with ``brief``, a long one is cut to the words around the changes."""
     pieces: Sequence[Piece] = word_diff(before.text, after.text)
     if brief and len(before.text) + len(after.text) > 2 * _LONG:
         pieces = _around_changes(pieces)
@@ -213,12 +202,6 @@ def mark(piece: Piece) -> str:
     """Return a piece as Markdown; its spaces are outside of the mark, or Markdown would not recognise it."""
     space = " " if piece.fate != "same" or piece.text[:1].isspace() else ""
     return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
-
-
-def show_answer(p: Page, name: str, answer: Answer, *, is_new: bool = False) -> None:
-    """Show an output, which may be a new one, large, below its name and its probability."""
-    st.caption(" · ".join(filter(None, (name, _sure(answer, is_new=is_new)))))
-    _show_text(p, answer)
 
 
 def _show_text(p: Page, answer: Answer) -> None:

@@ -36,7 +36,7 @@ def say_effect(p: Page, shown: MasksViewModel) -> None:
     else:
         cause = p.text["masked_all" if everywhere else "masked_layer"].format(layer=layer)
     with st.container(gap="xsmall", key="mask effect"):
-        show_consequence(p, shown.found, cause, compact=True)  # the outputs beside the map do
+        show_consequence(p, shown.found, cause)
 
 
 def notes(p: Page, shown: MasksViewModel) -> None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from charts.toolkit.style import signed, three_digits
+from charts.toolkit.style import signed, three_digits_alike
 from transformer.interventions.experiment import Experiment
 from transformer.interventions.head_importance import HeadImportance, Importance
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.head_places import Head, all_heads
 from ui.compute.store import store
-from ui.lab.effects import say_expectations, show_answer, show_consequence
+from ui.lab.effects import say_expectations, show_consequence
 from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
 from views.surgery import edit_list
@@ -130,8 +130,7 @@ def show_example(p: Page, example: Example) -> None:
             st.markdown(text["example_no_single"].format(count=len(all_heads(p.checkpoint.config))))
         unchanged = example.needs_several and not example.effect.predicts_otherwise
         cause = text["example_even_without" if unchanged else "example_cause"].format(head=_name(p, example))
-        reason = text[example.reason].format(**_numbers(p, example)) if example.reason else ""
-        show_consequence(p, example.effect, cause, note=reason)
+        show_consequence(p, example.effect, cause)
 
 
 def _numbers(p: Page, example: Example) -> dict[str, object]:
@@ -152,19 +151,19 @@ def _name(p: Page, example: Example) -> str:
     return _named(p, example.heads[0])
 
 
-def show_both_outputs(p: Page, example: Example) -> None:
-    """Show both outputs in full, and a button that keeps the heads removed."""
+def show_numbers_of_example(p: Page, example: Example) -> None:
+    """Show the numbers of the example, why it is shown, and a button that keeps its heads removed."""
     effect, text = example.effect, p.text
+    before, after = effect.answer_before, effect.answer_after
     with st.container(border=True, gap="xsmall", key="example removal"):
         if effect.asked.everywhere:  # neither run has an output of its own
             say_expectations(effect)
-        else:
-            show_answer(p, text["example_whole"], effect.answer_before)
-        if effect.answer_before.text != effect.answer_after.text:
-            if not effect.asked.everywhere and effect.answer_before.parts:
-                after = three_digits(math.exp(effect.after.sum()))
-                st.caption(text["example_old"].format(after=after, change=signed(effect.change)))
-            show_answer(p, text["example_without"].format(head=_name(p, example)), effect.answer_after, is_new=True)
+        elif before.parts and before.text != after.text:
+            shares = three_digits_alike([before.probability, math.exp(effect.after.sum())])
+            key = "example_old" if len(example.heads) == 1 else "example_old_several"
+            st.markdown(text[key].format(before=shares[0], after=shares[1], change=signed(effect.change)))
+        if example.reason:
+            st.caption(text[example.reason].format(**_numbers(p, example)))
         st.button(
             text["example_button" if len(example.heads) == 1 else "example_button_several"],
             icon=":material/content_cut:",

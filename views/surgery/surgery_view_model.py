@@ -27,7 +27,7 @@ from transformer.runs.head_places import Head, all_heads
 from transformer.runs.traces import Trace
 from views.view_models import RunViewModel
 
-NUMBERED = 10  # most cells of the map with a number
+NUMBERED = 6  # most cells of the map with a number
 SMALL = 0.1  # share of the largest number below which none is written
 
 
