@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,12 +16,15 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from charts.toolkit.style import percent_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
 from tests.transformer.files.test_trainer_folder import write_training
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.heads.head_roles import HeadRole
 from transformer.heads.roles_through_training import Moment, changed_most, development
+from transformer.interventions.experiment import same_tokens
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
@@ -109,29 +113,37 @@ def test_it_opens_on_the_sentence_early_and_late_with_what_changed(open_app: Cal
     titles = [element.value for element in app.markdown if element.value.startswith("#### ")]
     assert titles == [f"#### {TEXT['early_untrained']}", f"#### {TEXT['early_after'].format(step='1,700')}"]
     pair = ((first, last), (last, first))
-    outputs = [f"##### {marked(shortened(one.text), other.text)}" for one, other in pair]
+    outputs = [f"##### {marked(shortened(one.text, other.text), other.text)}" for one, other in pair]
     assert [element.value for element in app.markdown if element.value in outputs] == outputs
-    assert shown.outputs_differ and TEXT["time_likely"].partition("{")[0] in said(app)
+    assert first.text != last.text and TEXT["time_likely"].partition("{")[0] in said(app)
     assert shown.location == telling_head((first, last))
     assert change(shown, TEXT, card=grown.card) in said(app)
     assert len([one for one in app.get("bidi_component") if "training map" in one.proto.id]) == 2
 
 
-def test_without_another_output_it_counts_the_heads_with_a_role(open_app: Callable, grown) -> None:
-    app = open_app("training", checkpoint="grown", sentence=SENTENCE, target="Le chat.")
+def test_where_a_model_adds_nothing_it_shows_how_probable_the_text_was(open_app: Callable, monkeypatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence, checkpoint = (
+        "My grandmother bakes apple pie every Sunday.",
+        transformer.load(ROOT / "checkpoints" / "gpt-en"),
+    )
+    trace = transformer.trace(checkpoint, sentence)
+    app = open_app("training", checkpoint="gpt-en", sentence=sentence)
     is_fine(app)
-    first, *_, last = development(grown, SENTENCE, "Le chat.")
-    shown = training_view_model((first, last))
-    assert shown.outputs_differ == (first.text != last.text)
-    counted = [TEXT["early_roles"].format(clear=each.clear_roles, total=len(each.roles)) for each in (first, last)]
-    assert all((line in said(app)) != shown.outputs_differ for line in counted)
+    question = prediction_rows(trace)
+    assert question.everywhere, "the model finds the text complete"
+    for model in (snapshot(checkpoint, 0), checkpoint):
+        logs = question.chosen(question.log_probabilities(same_tokens(trace, checkpoint=model)))
+        share = percent_digits(math.exp(logs.mean()))
+        assert TEXT["early_typed"].format(probability=share) in said(app)
 
 
 def test_a_long_output_is_cut_between_words() -> None:
-    assert shortened("no " * 20) == "no " * 20
-    cut = shortened("longer words " * 20)
-    assert cut.endswith("words …") or cut.endswith("longer …")
-    assert len(cut) <= 102
+    assert shortened("no " * 16, "") == "no " * 16
+    for other, longest in (("", 50), ("longer words " * 5, 65), ("longer words " * 20, 100)):
+        cut = shortened("longer words " * 20, other)
+        assert cut.endswith("words …") or cut.endswith("longer …")
+        assert longest - 8 < len(cut) <= longest + 2, "as long as the other output, within limits"
 
 
 def test_an_address_of_the_curves_opens_the_section_that_they_are_in(open_app: Callable, grown) -> None:

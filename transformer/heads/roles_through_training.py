@@ -12,6 +12,7 @@ stretch of training, in which the loss on repeated text falls.
 """
 
 import json
+import math
 import re
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -60,6 +61,8 @@ class Moment:
             (or of the number of classes).
         views: All its attention.
         roles: Roles of all heads.
+        typed_log_probability: Mean log p per token where there is no output: of the text that a decoder-only model
+            reads, or of the finished model's predictions; NaN if there is an output.
     """
 
     step: int | None
@@ -69,6 +72,7 @@ class Moment:
     uncertainty: float
     views: tuple[AttentionView, ...]
     roles: tuple[HeadRole, ...]
+    typed_log_probability: float = math.nan
 
     def view(self, stack: str, layer: int, kind: str) -> AttentionView:
         """Return all heads of one attention layer.
@@ -135,6 +139,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
     question = prediction_rows(trace)
     n_tokens = 0 if question.everywhere else len(question.ids)
     logs = question.log_probabilities(here)  # [token, vocabulary]
+    typed = question.chosen(logs).mean() if question.everywhere and question.ids else math.nan
     return Moment(
         step=step,
         text=_own_answer(checkpoint, trace.run),
@@ -143,6 +148,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
         uncertainty=float(entropy(logs).mean()) if n_tokens else float("nan"),
         views=views,
         roles=tuple(role for view in views for role in sentence_roles(view)),
+        typed_log_probability=float(typed),
     )
 
 

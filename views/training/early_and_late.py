@@ -1,10 +1,12 @@
 """The same sentence early and late in training, side by side, above the curves."""
 
+import math
 from collections.abc import Sequence
 
 import streamlit as st
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
+from charts.toolkit.style import percent_digits
 from transformer.errors import CheckpointError
 from transformer.heads.roles_through_training import training_steps
 from ui.compute.loading import load_history
@@ -19,7 +21,7 @@ from views.training.time_lapse import without_snapshots
 from views.training.time_lapse_words import change, likely, mark_shared_words, title, when
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
-_HEIGHT, _PRESENTED_HEIGHT = 280, 230
+_HEIGHT, _PRESENTED_HEIGHT = 280, 195
 _STYLE = """
 .st-key-training-outputs { padding-block: 0.5rem; }
 .st-key-training-outputs :is(h4, h5) { padding-top: 0; }
@@ -75,7 +77,8 @@ def early_and_late(p: Page) -> None:
                         view, head=shown.location.head, shifted_labels=rows, of_other_output=True, height=height
                     )
                     show_map(
-                        drawn.with_metadata(title=when(moment, p.text, card=card)),
+                        # The pattern is what counts; a number in every cell would hide it.
+                        drawn.with_metadata(title=when(moment, p.text, card=card), numbered=[]),
                         key=f"training map {index}",
                     )
     curves(p)
@@ -90,7 +93,7 @@ def _choose_moment(label: str, names: Sequence[str]) -> None:
 
 
 def _outputs(p: Page, shown: TrainingViewModel) -> None:
-    """Show both outputs below their titles; if they are the same, count the heads with a role."""
+    """Show both outputs below their titles, or how probable the text was where the model writes nothing."""
     pair = (shown.early, shown.late)
     with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
         for moment, other in zip(pair, reversed(pair), strict=True):
@@ -98,12 +101,12 @@ def _outputs(p: Page, shown: TrainingViewModel) -> None:
                 st.markdown(f"#### {title(moment, p.text, card=p.checkpoint.card)}")
                 if moment.n_tokens:
                     st.markdown(f"##### {mark_shared_words(moment.text, other.text)}")
-                if shown.outputs_differ:
                     st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
-                else:
-                    counts = {"clear": moment.clear_roles, "total": len(moment.roles)}
-                    st.markdown(p.text["early_roles"].format(**counts))
-    if not shown.outputs_differ and (fell := _losses(p)):
+                elif not math.isnan(moment.typed_log_probability):
+                    key = "early_typed" if p.checkpoint.config.has_decoder else "early_predicted"
+                    share = percent_digits(math.exp(moment.typed_log_probability))
+                    st.markdown(p.text[key].format(probability=share))
+    if not shown.late.n_tokens and (fell := _losses(p)):
         st.markdown(p.text["early_better"].format(**fell))
 
 

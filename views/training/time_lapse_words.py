@@ -14,7 +14,7 @@ from ui.lab.role_names import role_text
 from ui.words.texts import PageText, as_plain, page_text, token_name
 from views.training.training_view_model import TrainingViewModel, mean_probability
 
-_LONGEST = 100  # characters of an output beside another one
+_LONGEST, _LINE = 100, 50  # characters of an output beside another one, and of one line of it
 _LONGEST_RUN = 5  # an untrained model repeats one word; a longer run becomes "word ×25"
 
 
@@ -52,9 +52,10 @@ def title(moment: Moment, text: PageText, *, card: str) -> str:
     return f"{when(moment, text, card=card)} :small[{began}]"
 
 
-def shortened(answer: str) -> str:
-    """Return the beginning of a long output, which an untrained model may never end."""
-    return answer if len(answer) <= _LONGEST else answer[:_LONGEST].rsplit(" ", 1)[0] + " …"
+def shortened(answer: str, other: str) -> str:
+    """Return the beginning of an output that is longer than ``other``: an untrained model may never end."""
+    longest = min(_LONGEST, max(_LINE, len(other)))
+    return answer if len(answer) <= longest else answer[:longest].rsplit(" ", 1)[0] + " …"
 
 
 def marked(answer: str, other: str) -> str:
@@ -73,13 +74,13 @@ def marked(answer: str, other: str) -> str:
 
 def mark_shared_words(answer: str, other: str) -> str:
     """Return ``answer`` as Markdown beside ``other``: shared words in green, unless both are the same."""
-    return marked(shortened(answer), "" if answer == other else other)
+    return marked(shortened(answer, other), "" if answer == other else other)
 
 
 def likely(moment: Moment, other: Moment, text: PageText) -> str:
     """Return the final output's probability at ``moment``, and what green words are, if there are any."""
     said = text["time_likely"].format(probability=probability(moment))
-    shares = any(shared for _, shared in shared_words(shortened(moment.text), other.text))
+    shares = any(shared for _, shared in shared_words(shortened(moment.text, other.text), other.text))
     return f"{said} {text['time_green']}" if shares else said
 
 

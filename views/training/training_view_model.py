@@ -65,11 +65,6 @@ class TrainingViewModel:
         """The finished model."""
         return self.moments[-1]
 
-    @property
-    def outputs_differ(self) -> bool:
-        """Whether the model writes something else at the end; not if it writes nothing."""
-        return bool(self.late.n_tokens) and self.early.text != self.late.text
-
     @cached_property
     def views(self) -> tuple[AttentionView, ...]:
         """The attention of the layer that is shown, at every step."""
