@@ -89,10 +89,20 @@ class Contrast:
         return {stack: [index for index, (a, b) in enumerate(both) if a != b] for stack, both in pairs.items()}
 
     @property
+    def carried_turns(self) -> tuple[Turn, ...]:
+        """The turns to which attention has to carry the difference; all, if there are none.
+
+        A decoder-only model reads the swapped token and predicts the next one at the same position.
+        """
+        swapped = () if "encoder" in self.clean else self.differing["decoder"]
+        return tuple(turn for turn in self.turns if turn.row not in swapped) or self.turns
+
+    @property
     def first_turn(self) -> Turn:
         """First token that the corrupted run predicts differently; otherwise the one that changed most."""
-        changed = [turn for turn in self.turns if turn.corrupt < 0 <= turn.clean]
-        return changed[0] if changed else max(self.turns, key=lambda turn: turn.clean - turn.corrupt)
+        turns = self.carried_turns
+        changed = [turn for turn in turns if turn.corrupt < 0 <= turn.clean]
+        return changed[0] if changed else max(turns, key=lambda turn: turn.clean - turn.corrupt)
 
     def tokens(self, stack: str, turn: Turn) -> TokenSequence:
         """Return the clean tokens that can affect a turn, those of the decoder only up to its row."""
@@ -129,7 +139,10 @@ def contrast_of(found: Experiment) -> Contrast:
 
 
 def _turns(found: Experiment) -> tuple[Turn, ...]:
-    """Return, for each predicted row, what the clean and the corrupted run predict."""
+    """Return, for each predicted row, what the clean and the corrupted run predict.
+
+    Of a text that was typed, and that the model may not have expected, the clean prediction counts, too.
+    """
     question = found.asked
     before, after = (
         np.atleast_2d(run.values(question.logits))[list(question.rows)].astype(np.float64)
@@ -137,6 +150,7 @@ def _turns(found: Experiment) -> tuple[Turn, ...]:
     )
     turns = []
     for row, answer, was, now in zip(question.rows, question.ids, before, after, strict=True):
+        answer = int(was.argmax()) if question.everywhere else answer
         other = int(now.argmax())
         if other == answer:  # the prediction is unchanged: take what gained most
             gain = now - was

@@ -13,6 +13,7 @@ from transformer.interventions.experiment import Expectation, Experiment
 from transformer.predictions.answer_probabilities import Answer
 from transformer.predictions.comparison import Piece, word_diff
 from transformer.runs.inputs import prompt_ids
+from transformer.runs.traces import Trace
 from transformer.text.message import N_
 from ui.lab.experiments import experiment_with
 from ui.shell.choice import one_of
@@ -80,7 +81,7 @@ def show_consequence(p: Page, found: Experiment, cause: str) -> None:
         first = _plainest(found)
         words = {"before": as_plain(_plainly(first.before)), "after": as_plain(_plainly(first.after))}
         key = "effect.then_continues" if config.has_decoder else "effect.then_replaces"
-        read = _text_up_to(p, first.position) if config.has_decoder else _plainly(first.read)
+        read = text_up_to(p.trace, first.position) if config.has_decoder else _plainly(first.read)
         st.markdown("##### " + common(key, cause=cause, read=as_plain(read), **words))
     elif found.asked.everywhere or not before.parts:
         st.markdown("##### " + common("effect.then_same", cause=cause))
@@ -98,10 +99,10 @@ def _plainest(found: Experiment) -> Expectation:
     return next(whole, others[0])
 
 
-def _text_up_to(p: Page, position: int) -> str:
+def text_up_to(trace: Trace, position: int) -> str:
     """Return the end of the text that the decoder has read at a position."""
-    ids = p.trace.tokens(p.trace.stacks[-1]).ids[: position + 1]
-    read = " ".join(p.checkpoint.tokenizer.decode(ids).split())
+    ids = trace.tokens(trace.stacks[-1]).ids[: position + 1]
+    read = " ".join(trace.checkpoint.tokenizer.decode(ids).split())
     return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
 
 

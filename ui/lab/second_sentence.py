@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import zip_longest
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -56,7 +57,8 @@ def second_sentence(
             label_visibility=labels(),
         )
     if chips is not None and not p.reads_pictures:
-        offered = offered[:_FEW]
+        own = tuple(pair for pair in offered if pair[0] == p.sentence)
+        offered = (own if len(own) > 1 else offered)[:_FEW]
     pairs = {_label(p.sentence, *pair): pair for pair in offered}
     if len(pairs) > 1:
         here = next((label for label, pair in pairs.items() if pair == (p.sentence, typed)), None)
@@ -107,14 +109,20 @@ def offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[t
 
 
 def _swap_words(sentence: str, answer: str) -> Iterator[str]:
-    """Yield the sentence with one word replaced by another of its group, words of the output first."""
+    """Yield the sentence with one word replaced by another of its group, words of the output first.
+
+    Every word is replaced once before one is replaced again.
+    """
+    found: list[list[str]] = []
     repeated = set(re.findall(r"\w+", answer))
     groups = [group.split() for group in model_sentences()["swap"]]
     for group in sorted(groups, key=repeated.isdisjoint):
         for word in sorted(group, key=lambda word: word not in repeated):
             others = [other for other in group if other != word]
             if re.search(rf"\b{word}\b", sentence):
-                yield from (re.sub(rf"\b{word}\b", other, sentence, count=1) for other in others[:2])
+                found.append([re.sub(rf"\b{word}\b", other, sentence, count=1) for other in others[:2]])
+    for swaps in zip_longest(*found):
+        yield from filter(None, swaps)
 
 
 def _swap_any_word(checkpoint: Checkpoint, sentence: str) -> list[str]:

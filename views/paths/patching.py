@@ -31,6 +31,7 @@ from transformer.runs.output_tokens import token_of
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
+from ui.lab.effects import text_up_to
 from ui.lab.experiments import experiment_with
 from ui.lab.second_sentence import ready_pairs, second_sentence
 from ui.shell import choice
@@ -213,7 +214,6 @@ def draw(p: Page, shown: PathsViewModel) -> None:
     st.markdown(f"##### {say_swap(p, shown)}")
     st.markdown(p.text[f"key_{shown.choices.patches}"])  # before the first share that is restored
     _draw_path(p, shown)
-    st.markdown(_say_strongest(p, shown))
     if shown.is_wide:
         picture = key = st.container()
     else:
@@ -222,6 +222,7 @@ def draw(p: Page, shown: PathsViewModel) -> None:
         _draw_map(p, shown)
     with key:
         _draw_key(p, shown)
+        st.markdown(_say_strongest(p, shown))
     st.caption(f"{p.text['sufficient']} {p.text[f'caption_{shown.choices.patches}']}")
     if (start := _cone_start(p, shown)) is not None:
         _say_cone(p, shown, start)
@@ -277,8 +278,10 @@ def say_swap(p: Page, shown: PathsViewModel) -> str:
     )
     (_, before), (_, after) = shown.predictions
     shares = three_digits_alike([before, after])
-    return text[f"says_{shown.effect}"].format(
+    typed = shown.found.asked.everywhere and p.checkpoint.config.has_decoder and shown.effect != "lead"
+    return text[f"says_{shown.effect}{'_after' if typed else ''}"].format(
         swapped=swapped,
+        read=as_plain(text_up_to(shown.found.changed, shown.turn.row)),
         answer=_plainly(shown.answer),
         other=_plainly(shown.other),
         clean=signed(shown.turn.clean),

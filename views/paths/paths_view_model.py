@@ -342,7 +342,7 @@ def turn_of(contrast: Contrast, choices: PathsChoices) -> Turn:
 
 def effect_size(contrast: Contrast) -> float:
     """Return how clearly a swap changes a word: the smaller of the two leads, negative if nothing flips."""
-    return max((min(turn.clean, -turn.corrupt) for turn in contrast.turns), default=-np.inf)
+    return max((min(turn.clean, -turn.corrupt) for turn in contrast.carried_turns), default=-np.inf)
 
 
 def paths_view_model(trace: Trace, sentence: str, choices: PathsChoices = PathsChoices()) -> PathsViewModel:
