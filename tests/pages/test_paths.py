@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
+from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
 from transformer.attribution.attention_trust import spearman
@@ -42,6 +43,19 @@ Open = Callable[..., AppTest]
 
 def corrupted(app: AppTest) -> str:
     return app.text_input(key="paths corrupted").value
+
+
+@pytest.mark.parametrize("checkpoint", ["en-fr", "gpt-en"])
+def test_it_opens_on_a_swap_of_the_sentence_that_changes_a_prediction(
+    open_app: Open, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = "My grandmother bakes apple pie every Sunday."
+    app = open_app("paths", checkpoint=checkpoint, sentence=sentence)
+    is_fine(app)
+    assert corrupted(app) != sentence and " instead of **“" in said(app)
+    swaps = [element.label for element in app.button if "→" in element.label]
+    assert len(swaps) > 1 and not any(label.startswith("other sentence") for label in swaps)
 
 
 @pytest.mark.slow

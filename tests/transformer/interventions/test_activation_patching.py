@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import transformer
+from tests.conftest import ROOT
 from tests.foreign_checkpoints import FOREIGN
 from tests.nights import FAMILIES_BY_DAY, by_day
 from transformer.interventions.activation_patching import (
@@ -136,3 +137,19 @@ def test_other_families(family: Callable, name: str) -> None:
         if both.differing[stack] and turn.clean != turn.corrupt:
             assert shares[0, both.differing[stack]].sum() == pytest.approx(1, abs=1e-3)
         assert recovered_shares(both, turn, head_places(both, stack)).shape[1] == both.checkpoint.config.heads_in(stack)
+
+
+def test_of_a_typed_text_the_predictions_count_that_attention_has_to_change() -> None:
+    """The text is complete to gpt-en, which would have written other words."""
+    trace = transformer.trace(
+        transformer.load(ROOT / "checkpoints" / "gpt-en"), "My grandmother bakes apple pie every Sunday."
+    )
+    both = contrast(trace, "My grandfather bakes apple pie every Sunday.")
+    (swapped,) = both.differing["decoder"]
+    logits = trace.values("decoder.logits")
+    assert [turn.answer for turn in both.turns] == [int(logits[turn.row].argmax()) for turn in both.turns]
+    assert both.first_turn.row > swapped and both.first_turn.corrupt < 0 < both.first_turn.clean
+    here = contrast(trace, "My grandmother bakes apple pie this Sunday.")  # “day” becomes “morning” at “this” itself
+    assert (
+        any(turn.corrupt < 0 < turn.clean for turn in here.turns) and here.first_turn.row > here.differing["decoder"][0]
+    )
