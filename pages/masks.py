@@ -9,6 +9,7 @@ from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_
 from ui.lab.experiments import experiment_with
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
+from ui.shell.picture import show_picture
 from ui.show.sound_over_time import attends_to_time
 from ui.words.texts import common
 from views.masks import editor
@@ -43,6 +44,8 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     with picture:
         editor.draw_editor(p, shown.own, shown.now, choices)
     with answers:
+        if shown.blocked_word and p.reads_pictures and not p.reads_files:
+            show_picture(p.sentence, p.checkpoint.config, width=96, framed=choices.word)
         show_answers(p, found)
         show_numbers(p, found)
     with beside:

@@ -122,3 +122,12 @@ def test_attention_names_the_class_token_and_says_why_it_is_chosen() -> None:
     assert row["hint"].startswith(text["class_token_why"]) and "[CLS]" in row["title"]
     patch = opened("attention", token="7")
     assert f"**{text['class_token']}**, head" not in said(patch)
+
+
+def test_masks_frames_the_blocked_patch_in_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr("ui.shell.picture.st.image", lambda picture, **_: drawn.append(picture))
+    blocked = opened("masks").selectbox(key="mask word").value
+    x, y = 2 * (blocked % 4), 2 * (blocked // 4)
+    (picture,) = drawn
+    assert f'x="{x + 0.15}" y="{y + 0.15}" width="1.7"' in picture and picture.count("stroke=") == 1
