@@ -60,7 +60,15 @@ _PATH_WORDS = (  # of views/attention/attention_row_figures.py and trust_figure.
     *(N_("output {value}"), N_("mean of all heads"), N_("leave one out"), N_("token that is read"), N_("head {head}")),
     *(N_("bias b_O"), N_("sum = output")),
 )
-_STEP_TEXTS = ("after", "at_beginning", "comes_greedy", "comes_greedy_end", "comes_given", "comes_forced")
+_STEP_TEXTS = (
+    "after",
+    "at_beginning",
+    "comes_greedy",
+    "comes_greedy_end",
+    "comes_given",
+    "comes_given_first",
+    "comes_forced",
+)
 
 
 def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import torch
 import transformer
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
+from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine
 from tests.pages.conftest import said as said_on_page
 from transformer.attribution.leave_one_out import leave_one_out
@@ -148,13 +149,23 @@ def test_reshaping_a_greedy_step_counts_what_is_kept_and_changes_no_word(
     assert f"{kept} of {possible} tokens can still be drawn" in said(app)
 
 
+def test_a_word_that_was_given_is_beside_the_one_that_the_model_predicts(open_app: Callable, monkeypatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("decoding", checkpoint="gpt-en", sentence="My grandmother bakes apple pie every Sunday.")
+    is_fine(app)
+    line = sentence_about_the_step(app)
+    assert "every”, the model predicts **·day** (0.750)" in line and "has **·Sunday** (0.00188, rank 13)" in line
+    go(app, 7)  # the full stop, which the model predicts as well
+    assert "the model predicts **.** (" in (line := sentence_about_the_step(app)) and "as in the given text" in line
+
+
 def test_a_given_beginning_is_marked_and_continued(open_app: Callable) -> None:
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, target="Le chat dort", step="0")
     is_fine(app)
-    assert "because it was given" in said(app) and TEXT["forced"] in said(app)
+    assert "The given text has" in said(app) and TEXT["forced"] in said(app)
     assert "The whole text: Le chat dort" in said(app)
     go(app, 99)
-    assert "because it was given" not in said(app)
+    assert "The given text has" not in said(app)
 
 
 @pytest.mark.parametrize("checkpoint", WRITERS)
@@ -530,4 +541,4 @@ def test_the_drawing_says_what_was_given_and_gets_plain_text(open_app: Callable)
     assert given[0] and not given[-1] and given == sorted(given, reverse=True)
     assert metadata["before"] == [{"text": "<s>", "special": True}]
     assert "".join(token["text"] for token in metadata["tokens"]).replace("·", " ").strip().startswith("<b>Le</b> chat")
-    assert metadata["said"][0][0].startswith("Au début vient") and metadata["words"]["chosen"] == "choisi"
+    assert metadata["said"][0][0].startswith("Au début, le modèle prédit ") and metadata["words"]["chosen"] == "choisi"

@@ -95,7 +95,9 @@ def test_what_was_given_kept_and_forced_is_told_apart(tiny_checkpoint: Callable)
     checkpoint = tiny_checkpoint("translator")
     given = text_of(Run(checkpoint, SENTENCE, "Le vieil"))
     assert given.given == "Le vieil" and 0 < given.n_given < len(given.steps)
-    assert [step.how == "given" for step in given.steps] == [index < given.n_given for index in range(len(given.steps))]
+    assert [step.how.startswith("given") for step in given.steps] == [
+        index < given.n_given for index in range(len(given.steps))
+    ]
     assert given_of(Run(checkpoint, SENTENCE, "  ")) == given_of(Run(checkpoint, SENTENCE)) == ""
     original = text_of(Run(checkpoint, SENTENCE))
     other = next(one.id for one in original.decoding.steps[2].candidates if one.id != original.decoding.tokens.ids[2])

@@ -223,10 +223,12 @@ def show_score(p: Page, shown: DecodingViewModel, numbers: TextNumbers) -> None:
 
 def what_fills(p: Page, step: WrittenStep) -> dict[str, str]:
     """Return the values of the sentence about a step (``comes_…``), as plain text."""
-    chosen = step.chosen
+    chosen, best = step.chosen, step.candidates[0]
     return {
         "place": p.text["after"].format(text=step.before) if step.before else p.text["at_beginning"],
         "token": chosen.display,
+        "best": best.display,
+        "best_probability": three_digits(best.probability),
         "probability": three_digits(chosen.probability),
         "chance": three_digits(chosen.chance),
         "rank": whole(step.rank),

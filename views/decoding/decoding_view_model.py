@@ -207,7 +207,8 @@ class WrittenStep:
     """One step of a text.
 
     Attributes:
-        how: How its token was chosen: "given", "kept" or "forced" (of a branch), "greedy", "greedy_end" or "sampling".
+        how: How its token was chosen: "given", "given_first" (given, and the most likely), "kept" or "forced" (of a
+            branch), "greedy", "greedy_end" or "sampling".
         before: The end of what was there before; empty at the beginning.
         step: Its logits and candidates.
         candidates: The most likely tokens, and the chosen one.
@@ -331,7 +332,8 @@ class WrittenText(DecodingViewModel):
     def _how(self, step: Step) -> str:
         branch = self.choices.branch
         if step.index < self.n_given:
-            return "given" if branch == ORIGINAL else "kept" if step.index < len(branch.kept) else "forced"
+            given = "given_first" if rank(step) == 1 else "given"
+            return given if branch == ORIGINAL else "kept" if step.index < len(branch.kept) else "forced"
         ends = self.choices.strategy == "greedy" and step.chosen.id in self.checkpoint.framing.ends
         return "greedy_end" if ends else self.choices.strategy
 

@@ -284,18 +284,22 @@ export class Figures {
         ),
       );
       const text = before.length > END_OF_PREFIX ? `…${before.slice(-END_OF_PREFIX)}` : before;
+      const rank = found.ids.indexOf(token.id) + 1;
       const how = run.forced
-        ? "comes_given"
+        ? rank === 1
+          ? "comes_given_first"
+          : "comes_given"
         : step < given
           ? "comes_forced"
           : token.role === "end"
             ? "comes_greedy_end"
             : "comes_greedy";
       const probability = outputs["chosen.probabilities"].values[position];
-      const rank = found.ids.indexOf(token.id) + 1;
       const values = {
         place: text ? fill(said.after, { text }) : said.at_beginning,
         token: token.text,
+        best: model.text.display(found.ids[0]),
+        best_probability: threeDigits(found.probabilities[0]),
         probability: threeDigits(probability),
         rank: found.chosen === found.ids.length - 1 && rank === found.ids.length ? `≥ ${rank}` : rank,
       };

@@ -501,13 +501,13 @@ export class LivingPicture {
   strongLines(pen, theme, attention, layer, query, keys, from, queries, to) {
     const { ribbon } = this.lay;
     if (!this.showsHeads(this.beat)) {
-      const spoken = this.shownAttention(this.beat)?.attention === attention; // of in the caption
+      const isNamed = this.shownAttention(this.beat)?.attention === attention; // in the sentence above
       pen.strokeStyle = cssOf(theme.chosen);
       for (let key = 0; key < attention.keys; key++) {
         const weight = attention.mean(layer, null, query, key);
         if (!(weight >= 0.04)) continue;
         pen.globalAlpha = Math.min(1, 0.3 + weight);
-        pen.lineWidth = Math.max(1, weight * Math.max(0.5 * ribbon, spoken ? this.lay.size : 0));
+        pen.lineWidth = Math.max(1, weight * Math.max(0.5 * ribbon, isNamed ? this.lay.size : 0));
         this.bundled(pen, [keys[key].x, from], [queries[query].x, to], 0);
       }
       pen.globalAlpha = 1;
