@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from ui.shell import page as shell_page
 from ui.shell.focus import Focus
 from ui.shell.page import Page, page
 from ui.words import texts
@@ -246,6 +247,14 @@ def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
     assert len(styles) == 4
     for path in styles:
         assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", path.read_text(encoding="utf-8")), path
+
+
+def test_the_style_of_a_page_is_sent_before_its_model_opens(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    order, style, opens = [], shell_page._style, shell_page._open_checkpoint
+    monkeypatch.setattr(shell_page, "_style", lambda: (order.append("style"), style())[1])
+    monkeypatch.setattr(shell_page, "_open_checkpoint", lambda p: (order.append("model"), opens(p))[1])
+    assert not run().exception
+    assert order == ["style", "model"], "the title would move when the model is there"
 
 
 def test_a_page_does_not_wait_until_the_trace_of_another_person_is_made(monkeypatch: pytest.MonkeyPatch) -> None:

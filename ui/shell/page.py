@@ -372,6 +372,8 @@ def _draw_frame(
         look = st.container(width="content", key="page look")
         hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
+    with hints:
+        _style()  # before the model and the trace, which take time: the title does not move when they are ready
     p.focus, lesson, corrections = running_lesson(p.focus)
     by_hand = shared_focus.names_only_a_lesson()
     if by_hand and lesson and lesson.steps[p.focus.lesson_step - 1].page == p.name:
@@ -399,7 +401,6 @@ def _draw_frame(
         with look:
             _look_for(p.text, p.checkpoint.config)
     with hints:
-        _style()
         place_among_pages(p.name, shown=lesson is None and not is_presenting())
         _glossary(p.name)
     if p.maps_only and p.name not in OF_MAPS:
