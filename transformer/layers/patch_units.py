@@ -101,8 +101,9 @@ def patch_units(run: Trace, values: ImageValues, *, count: int = 4) -> tuple[Pat
     """Return the units that respond to where the ink is and fire in this image, at most one per side.
 
     At least ``LEAST_ALIKE`` of a unit's strongest patches over all images have more ink on one side, and so has the
-    patch of this image at which the unit has its largest value. Of several, the one that stands out most here from
-    its median over all patches is taken, in units of its largest value.
+    patch of this image at which the unit has its largest value. Of several, the one is taken whose values tell the
+    patches on that side from the others best (``_separation``), both in this image and in all, and that is nearest to 0
+    at the median patch.
     """
     sides, here = on_side(values.ink), on_side(ink_of(run.tokens("encoder")))
     places = run.tokens("encoder").patches
@@ -115,13 +116,18 @@ def patch_units(run: Trace, values: ImageValues, *, count: int = 4) -> tuple[Pat
             at, side = int(own[:, unit].argmax()), int(alike.argmax())
             if alike[side] < LEAST_ALIKE or not here[side, at] or own[at, unit] <= 0:
                 continue
-            stands_out = own[at, unit] - np.median(hidden[:, unit])
-            clear = float(stands_out / hidden[strongest[0], unit])
+            told_apart = _separation(own[:, unit], here[side]) * _separation(hidden[:, unit], sides[side])
+            clear = told_apart * (1 - max(0.0, float(np.median(own[:, unit]) / own[at, unit])))
             found = PatchUnit(layer, unit, places[at], SIDES[side], int(alike[side]))
             if clear > best.get(SIDES[side], (0.0, found))[0]:
                 best[SIDES[side]] = clear, found
     ranked = sorted(best.values(), key=lambda each: each[0], reverse=True)
     return tuple(unit for _, unit in ranked[:count])
+
+
+def _separation(values: np.ndarray, chosen: np.ndarray) -> float:
+    """Return the share of pairs of a chosen and another patch in which the chosen one is larger."""
+    return float((values[chosen][:, None] > values[~chosen]).mean()) if 0 < chosen.sum() < len(chosen) else 0.0
 
 
 def _hidden(run: Trace, layer: int) -> np.ndarray:
