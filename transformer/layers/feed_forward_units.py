@@ -151,8 +151,10 @@ def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, b
     return weight, writes
 
 
-def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np.ndarray) -> np.ndarray:
+def direct_path(trace: Trace, stack: str, layer: int, position: int | np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Carry vectors [n, model] that a feed-forward layer adds along the direct path to the vocabulary.
+
+    ``position`` is that of all vectors, or one per vector.
 
     Each LayerNorm on the path is linear if the μ and σ of this run are held fixed: v → γ · (v − mean(v)) / √(σ² + ε);
     an RMSNorm subtracts nothing: v → γ · v / √(mean(x²) + ε).
@@ -165,7 +167,7 @@ def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np
     for name in norms_on_the_way(trace, stack, layer):
         gain, bias, _ = norm_parameters(trace.checkpoint, name)
         centre = 0.0 if bias is None else vectors.mean(axis=-1, keepdims=True)
-        vectors = gain * (vectors - centre) / denominators(trace, name)[position]
+        vectors = gain * (vectors - centre) / np.reshape(denominators(trace, name)[position], (-1, 1))
     return vectors
 
 

@@ -1,4 +1,4 @@
-"""Units that can be read: those whose promoted words belong together.
+"""Units that can be read: their words belong together, or are what the model predicts there.
 
 Most units cannot: a unit often represents several things at once (Elhage et al. 2022, "Toy Models of Superposition").
 A few promote words that the model itself treats alike, such as "my", "your", "his" (Geva et al. 2022, "Transformer
@@ -7,15 +7,17 @@ Feed-Forward Layers Build Predictions by Promoting Concepts in the Vocabulary Sp
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import torch
 
 from transformer.layers.feed_forward_units import (
     UnitWords,
-    strongest_units,
+    direct_path,
+    output_vectors,
     unit_words,
     vocabulary_matrix,
     why_no_words,
@@ -24,19 +26,20 @@ from transformer.runs.traces import Trace
 
 WORDS = 6  # promoted words that are compared, per unit
 LEAST_CLOSE = 8  # smallest number of close pairs, out of 15
+LEAST_RAISED = 0.01  # smallest probability that a unit with fewer close pairs gives to its words
+LEAST_CLOSE_RAISED = 2  # and its smallest number of close pairs
 MOST_BESIDE = 0.8  # largest value at any other word, as a share of the unit's largest
 NEAR = 400  # one row is near another if no more than 1 in 400 rows are nearer
 _PER_TOKEN, _MOST = 15, 600  # how many units are tried, per token and in all
 _CLOSENESS = 0.2  # doublings of the rank in the vocabulary that one close pair is worth
 _KINSHIP = 0.5  # and those that one promoted word is worth that is near the token itself
 _ALONE = 2.0  # and those that a unit is worth that fires at one word only
-_ROWS = 256  # units compared with the vocabulary at a time
 _SPACE = "·"  # how a space is displayed
 
 
 @dataclass(frozen=True)
 class ReadableUnit:
-    """A unit whose promoted words are near each other in the vocabulary matrix.
+    """A unit whose promoted words are near each other in the vocabulary matrix, or probable at its token.
 
     Attributes:
         layer: Its layer.
@@ -45,6 +48,8 @@ class ReadableUnit:
         n_close: How many of the 15 pairs of its six words are near each other.
         n_akin: How many other words of these are near the token at which it fires.
         beside: Its largest value at any other word, as a share of its largest value; at least 0.
+        raised: By how much it raises the probability of its six words in all, on the direct path; 0 where the model
+            predicts no words.
     """
 
     layer: int
@@ -53,98 +58,142 @@ class ReadableUnit:
     n_close: int
     n_akin: int
     beside: float
+    raised: float
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """A unit with whole words; ``ids`` are those of the words, strongest first."""
+
+    layer: int
+    position: int
+    unit: int
+    ids: tuple[int, ...]
+    beside: float
+    raised: float
 
 
 def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[ReadableUnit, ...]:
-    """Return the most readable units of a stack for a sentence, the clearest (``_clarity``) first.
+    """Return the most readable units of a stack for a sentence, at most one per token, the clearest first.
 
     A unit is readable if it is among the strongest of a token, fires there clearly more than at any other word, its
-    ``WORDS`` most promoted tokens are whole words, and at least ``LEAST_CLOSE`` pairs of these are near each other. A
-    unit that promotes mostly the same words as a more readable one is left out. The result is empty if no unit is
-    readable, or if units have no words.
+    ``WORDS`` most promoted tokens are whole words, and at least ``LEAST_CLOSE`` pairs of these are near each other; or
+    at least ``LEAST_CLOSE_RAISED`` if it raises their probability by ``LEAST_RAISED``. Such units come first, those
+    that raise it most at the top; the others by ``_clarity``. A unit that promotes mostly the same words as a more
+    readable one is left out. The result is empty if no unit is readable, or if units have no words.
     """
     if why_no_words(trace.checkpoint, stack) is not None:
         return ()
     vocabulary = vocabulary_matrix(trace.checkpoint, stack)
-    tried = list(_with_whole_words(trace, stack, vocabulary))
-    near = _near(vocabulary[0], sorted({word.id for _, _, unit, _ in tried for word in unit.up}))
+    tried = [one for layer in range(trace.n_layers(stack)) for one in _tried(trace, stack, layer, vocabulary)]
+    read = {token.id for token in trace.tokens(stack)}
+    near = _near(vocabulary[0], sorted(read.union(*(one.ids for one in tried))))
     found = []
-    for layer, position, unit, beside in tried:
-        pairs = combinations((word.id for word in unit.up), 2)
-        n_close = sum(one in near[other] or other in near[one] for one, other in pairs)
-        if n_close >= LEAST_CLOSE:
-            own = trace.tokens(stack)[position].id
-            n_akin = sum(own in near[word.id] and own != word.id for word in unit.up)
-            found.append(ReadableUnit(layer, position, unit, n_close, n_akin, beside))
-    found.sort(key=_clarity, reverse=True)
-    kept: list[ReadableUnit] = []
-    for one in found:
-        if all(len(_ids(one) & _ids(other)) <= WORDS // 2 for other in kept):
-            kept.append(one)
-    return tuple(kept[:count])
+    for one in tried:
+        n_close = sum(first in near[other] or other in near[first] for first, other in combinations(one.ids, 2))
+        if n_close >= (LEAST_CLOSE_RAISED if one.raised >= LEAST_RAISED else LEAST_CLOSE):
+            own = trace.tokens(stack)[one.position].id
+            n_akin = sum(own in near[id] and own != id for id in one.ids)
+            found.append((one, n_close, n_akin))
+    found.sort(key=lambda each: _rank(*each), reverse=True)
+    kept: list[tuple[_Tried, int, int]] = []
+    for each in found:
+        ids, position = set(each[0].ids), each[0].position
+        if all(len(ids & set(other.ids)) <= WORDS // 2 and position != other.position for other, _, _ in kept):
+            kept.append(each)
+    shown = []
+    for one, n_close, n_akin in kept[:count]:
+        place = (stack, one.layer, one.position)
+        (words,) = unit_words(trace, *place, units=[one.unit], words=WORDS, vocabulary=vocabulary)
+        shown.append(ReadableUnit(one.layer, one.position, words, n_close, n_akin, one.beside, one.raised))
+    return tuple(shown)
 
 
-def _beside(values: np.ndarray, peak: int) -> float:
-    """Return the largest of ``values`` except that of the peak, as a share of that; at least 0."""
-    return max(0.0, float(np.delete(values, peak).max(initial=0.0) / values[peak]))
+def _rank(one: _Tried, n_close: int, n_akin: int) -> tuple[float, float]:
+    return one.raised if one.raised >= LEAST_RAISED else 0.0, _clarity(one, n_close, n_akin)
 
 
-def _clarity(unit: ReadableUnit) -> float:
+def _clarity(one: _Tried, n_close: int, n_akin: int) -> float:
     """Return how clear a unit is: it fires at one word, and its words are akin and not the commonest.
 
     A vocabulary is ordered by frequency, so the median of log₂ of the ids is larger for rarer words. "month, year,
     morning" says more than "you, it, that", even if the latter are closer.
     """
-    alone = _ALONE * (1 - unit.beside)
-    return (
-        alone
-        + _CLOSENESS * unit.n_close
-        + _KINSHIP * unit.n_akin
-        + float(np.median(np.log2([1 + word.id for word in unit.words.up])))
-    )
+    rarity = float(np.median(np.log2([1 + id for id in one.ids])))
+    return _ALONE * (1 - one.beside) + _CLOSENESS * n_close + _KINSHIP * n_akin + rarity
 
 
-def _ids(unit: ReadableUnit) -> set[int]:
-    return {word.id for word in unit.words.up}
+def _tried(trace: Trace, stack: str, layer: int, vocabulary: tuple[np.ndarray, bool]) -> list[_Tried]:
+    """Return each token's strong units of a layer that fire most there and promote whole words."""
+    checkpoint, tokens, (matrix, writes) = trace.checkpoint, trace.tokens(stack), vocabulary
+    read = [token.index for token in tokens if not token.special or token.id == checkpoint.special.mask]
+    if not read:
+        return []
+    hidden = trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[read]
+    most = max(1, min(_PER_TOKEN, _MOST // (trace.n_layers(stack) * len(read)), hidden.shape[1]))
+    units = np.unique(np.argpartition(np.abs(hidden), -most, axis=-1)[:, -most:])
+    peaks, beside = peaks_of(hidden[:, units])
+    fires = beside <= MOST_BESIDE
+    units, peaks, beside = units[fires], peaks[fires], beside[fires]
+    positions = np.array(read)[peaks]
+    added = hidden[peaks, units][:, None] * output_vectors(checkpoint, stack, layer, units.tolist())
+    if writes:
+        added = direct_path(trace, stack, layer, positions, added)
+    effects = added @ matrix.T  # [unit, vocabulary]
+    effects[:, list(checkpoint.framing.never)] = -np.inf
+    # A masked-token model predicts only at its blanks; anywhere else, the most probable token is the one that it reads.
+    predicts = [checkpoint.config.has_decoder or token.id == checkpoint.special.mask for token in tokens]
+    marked = any(token.display.startswith(_SPACE) for token in tokens)
+    found = []
+    for row, top in enumerate(_largest(effects, WORDS).indices.numpy()):
+        if all(_is_word(checkpoint.tokenizer.display(int(id)), marked=marked) for id in top):
+            position, ids = int(positions[row]), tuple(top.tolist())
+            raised = _raised(trace, stack, position, effects[row], top) if writes and predicts[position] else 0.0
+            found.append(_Tried(layer, position, int(units[row]), ids, float(beside[row]), raised))
+    return found
 
 
-def _with_whole_words(
-    trace: Trace, stack: str, vocabulary: tuple[np.ndarray, bool]
-) -> Iterator[tuple[int, int, UnitWords, float]]:
-    """Yield each token's strong units that fire most there and promote whole words, with ``beside``."""
-    blank = trace.checkpoint.special.mask
-    positions = [token.index for token in trace.tokens(stack) if not token.special or token.id == blank]
-    marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
-    n_layers = trace.n_layers(stack)
-    per_token = max(1, min(_PER_TOKEN, _MOST // max(1, n_layers * len(positions))))
-    for layer in range(n_layers):
-        hidden = trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")
-        chosen = {unit for at in positions for unit in strongest_units(trace, stack, layer, at, count=per_token)}
-        peaks = {unit: positions[int(hidden[positions, unit].argmax())] for unit in chosen}
-        for position in positions:
-            here = sorted(unit for unit, peak in peaks.items() if peak == position and hidden[peak, unit] > 0)
-            beside = {unit: _beside(hidden[positions, unit], positions.index(position)) for unit in here}
-            units = [unit for unit in here if beside[unit] <= MOST_BESIDE]
-            if not units:
-                continue
-            for unit in unit_words(trace, stack, layer, position, units=units, words=WORDS, vocabulary=vocabulary):
-                if all(_is_word(word.piece, marked=marked) for word in unit.up):
-                    yield layer, position, unit, beside[unit.unit]
+def peaks_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each unit is largest, and its largest other value as a share of that.
+
+    The share is at least 0, and ∞ for a unit that never fires. ``values``: [position, unit].
+    """
+    peaks, columns = values.argmax(axis=0), np.arange(values.shape[1])
+    largest, others = values[peaks, columns], values.copy()
+    others[peaks, columns] = 0
+    never = np.full(len(largest), np.inf)
+    return peaks, np.divide(others.max(axis=0, initial=0), largest, out=never, where=largest > 0)
+
+
+def _raised(trace: Trace, stack: str, position: int, effects: np.ndarray, words: np.ndarray) -> float:
+    """Return by how much what is added to the logits at a position raises the probability of some words."""
+    if f"{stack}.logits" not in trace:  # of a long text, only some layers are recorded
+        return 0.0
+    logits = trace.values(f"{stack}.logits")[position]
+    without = np.where(np.isfinite(effects), logits - effects, logits)
+    chances = torch.softmax(torch.from_numpy(np.stack([logits, without])).double(), dim=-1)[:, words].sum(dim=-1)
+    return float(chances[0] - chances[1])
+
+
+def _largest(values: np.ndarray, count: int) -> torch.return_types.topk:
+    """Return the largest values of each row, in order; much faster than numpy's partition."""
+    return torch.topk(torch.from_numpy(values), count)
 
 
 def _is_word(piece: str, *, marked: bool) -> bool:
-    """Return whether a token, as it is displayed, is a whole word."""
+    """Return whether a token, as it is displayed, is a whole word; a single Latin letter is not."""
     word = piece.removeprefix(_SPACE)
-    return word.isalpha() and (not marked or piece.startswith(_SPACE))
+    return word.isalpha() and not (len(word) == 1 and word.isascii()) and (not marked or piece.startswith(_SPACE))
 
 
 def _near(matrix: np.ndarray, ids: Collection[int]) -> dict[int, set[int]]:
-    """Return the rows nearest to each of ``ids`` by cosine, itself among them."""
+    """Return which of ``ids`` are among the rows nearest to each of them by cosine, itself among them."""
+    listed = np.array(list(ids), dtype=int)
+    if not len(listed):
+        return {}
     unit_rows = matrix / np.maximum(np.linalg.norm(matrix, axis=-1, keepdims=True), 1e-12)
-    listed, most = list(ids), 1 + max(1, len(matrix) // NEAR)
-    near = {}
-    for start in range(0, len(listed), _ROWS):
-        part = listed[start : start + _ROWS]
-        order = np.argpartition(-(unit_rows[part] @ unit_rows.T), min(most, len(matrix) - 1), axis=-1)[:, :most]
-        near |= {id: set(row.tolist()) for id, row in zip(part, order, strict=True)}
-    return near
+    most = min(1 + max(1, len(matrix) // NEAR), len(matrix))
+    cosines = unit_rows[listed] @ unit_rows.T
+    least = _largest(cosines, most).values.numpy()[:, -1:]  # the cosine of the last row that is still near
+    near = cosines[:, listed] >= least
+    return {int(id): set(listed[row].tolist()) for id, row in zip(listed, near, strict=True)}

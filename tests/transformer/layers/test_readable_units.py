@@ -11,7 +11,16 @@ import transformer
 from tests.nights import by_day
 from tests.shipped import SHIPPED
 from transformer.layers.feed_forward_units import unit_words, vocabulary_matrix
-from transformer.layers.readable_units import LEAST_CLOSE, MOST_BESIDE, NEAR, WORDS, readable_units
+from transformer.layers.readable_units import (
+    LEAST_CLOSE,
+    LEAST_CLOSE_RAISED,
+    LEAST_RAISED,
+    MOST_BESIDE,
+    NEAR,
+    WORDS,
+    ReadableUnit,
+    readable_units,
+)
 
 SENTENCE = "My grandmother bakes apple pie every Sunday."
 OF_TEXT = [path for path in SHIPPED if not path.name.startswith("vit")]
@@ -24,6 +33,22 @@ def n_close(matrix: np.ndarray, ids: list[int]) -> int:
     most = max(1, len(matrix) // NEAR)
     pairs = [(one, other) for place, one in enumerate(ids) for other in ids[place + 1 :]]
     return sum(min(places[one][other], places[other][one]) <= most for one, other in pairs)
+
+
+def raised(trace: transformer.Trace, stack: str, one: ReadableUnit) -> float:
+    """Return what the unit adds to the probability of its words, from its effect on every logit."""
+    checkpoint, read = trace.checkpoint, trace.tokens(stack)[one.position].id
+    if not one.words.logits or not (checkpoint.config.has_decoder or read == checkpoint.special.mask):
+        return 0.0
+    n_words = trace.checkpoint.config.vocabulary_size
+    (every,) = unit_words(trace, stack, one.layer, one.position, units=[one.words.unit], words=n_words)
+    logits = trace.values(f"{stack}.logits")[one.position].astype(float)
+    without = logits.copy()
+    for word in every.up:
+        without[word.id] -= word.effect
+    ids = [word.id for word in one.words.up]
+    before, after = (np.exp(each) / np.exp(each).sum() for each in (logits, without))
+    return float(before[ids].sum() - after[ids].sum())
 
 
 @pytest.mark.parametrize("path", by_day(OF_TEXT, ("en-fr", "gpt-en", "bert-en", "sentiment"), id_of="name"))
@@ -40,7 +65,9 @@ def test_a_readable_unit_promotes_words_that_are_close_where_it_fires_most(path:
             assert one.beside <= MOST_BESIDE
             (again,) = unit_words(trace, stack, one.layer, one.position, units=[one.words.unit], words=WORDS)
             assert [word.id for word in again.up] == [word.id for word in one.words.up]
-            assert n_close(matrix, [word.id for word in again.up]) == one.n_close >= LEAST_CLOSE
+            assert n_close(matrix, [word.id for word in again.up]) == one.n_close
+            assert one.n_close >= (LEAST_CLOSE_RAISED if one.raised >= LEAST_RAISED else LEAST_CLOSE)
+            assert one.raised == pytest.approx(raised(trace, stack, one), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["en-fr", "bert-en", "captions-en-de"])
@@ -49,6 +76,8 @@ def test_a_trained_model_has_readable_units_and_each_has_words_of_its_own(name: 
     found = [one for stack in trace.stacks for one in readable_units(trace, stack)]
     assert found
     for stack in trace.stacks:
+        positions = [one.position for one in readable_units(trace, stack)]
+        assert len(set(positions)) == len(positions), "one unit per token"
         ids = [{word.id for word in one.words.up} for one in readable_units(trace, stack)]
         assert all(len(one & other) <= WORDS // 2 for place, one in enumerate(ids) for other in ids[place + 1 :])
 
@@ -56,6 +85,14 @@ def test_a_trained_model_has_readable_units_and_each_has_words_of_its_own(name: 
 def test_random_weights_have_none(tiny_checkpoint) -> None:
     trace = transformer.trace(tiny_checkpoint("tiny-gpt"), SENTENCE)
     assert readable_units(trace, "decoder") == ()
+
+
+def test_a_unit_that_raises_what_the_model_predicts_comes_first() -> None:
+    trace = transformer.trace(transformer.load("checkpoints/gpt-en"), SENTENCE, strategy=transformer.Greedy(1))
+    first = readable_units(trace, "decoder")[0]
+    predicted = int(trace.values("decoder.logits")[first.position].argmax())
+    assert trace.checkpoint.tokenizer.display(predicted) == "·day"
+    assert "·day" in {word.piece for word in first.words.up}
 
 
 def test_rarer_words_that_belong_together_come_before_the_commonest() -> None:
