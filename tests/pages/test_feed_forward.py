@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import unescape
 
 import numpy as np
@@ -16,15 +16,19 @@ import transformer
 from charts.toolkit.style import three_digits_alike
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from transformer.layers.feed_forward_units import strongest_units, unit_words
+from transformer.interventions.experiment import same_tokens
+from transformer.interventions.silent_units import class_units
+from transformer.layers.feed_forward_units import Effect, strongest_units, unit_words
 from transformer.layers.patch_units import PATCHES, image_values, patch_units
 from transformer.layers.readable_units import readable_units
+from transformer.runs.traces import Trace
 from ui.words.texts import page_text, pictures
 from views.feed_forward.unit_figures import line_of
 
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE = "The old man told us a story."
+NONE = "xyz"  # no unit of gpt-en can be read
 SUNDAY = "My grandmother bakes apple pie every Sunday."
 
 
@@ -73,12 +77,16 @@ def test_the_first_view_is_one_unit_of_a_chosen_token_and_its_words(
     (words,) = unit_words(trace, stack, 1, 2, units=units[:1], words=40)
     assert words.logits == writes
     up = [word for word in words.up if "⟨" not in word.piece][:6]
-    named = ", ".join(f"**{word.piece.removeprefix('·')}**" for word in up[:3])
-    assert TEXT["claim_logits" if writes else "claim_towards"].format(words=named) in said(app)
     values = trace.values(f"{stack}.layers.1.feed_forward.hidden")
     fires, promotes = (json.loads(chart.proto.spec)["data"][0] for chart in app.get("plotly_chart")[:2])
     np.testing.assert_allclose(numbers(fires["y"]), values[:, units[0]], rtol=1e-6)
-    np.testing.assert_allclose(numbers(promotes["x"]), [word.effect for word in up], rtol=1e-6)
+    if checkpoint == "tiny-sentiment":
+        assert "What it adds there points" not in said(app), "a classifier predicts no words"
+    else:
+        logits = trace.values(f"{stack}.logits")[2] if writes else None
+        named = ", ".join(in_order(up, logits)[:3])
+        assert TEXT["claim_logits" if writes else "claim_towards"].format(words=named) in said(app)
+        np.testing.assert_allclose(numbers(promotes["x"]), [word.effect for word in up], rtol=1e-6)
     snippet = next(code for code in codes(app) if "unit_words(" in code)
     assert repr((words.up[0].piece, words.up[0].effect)) in run_snippet(snippet)
     app.pills(key="unit_shown").set_value(f"{stack}.1.{units[2]}").run()
@@ -112,8 +120,9 @@ def test_the_page_opens_on_a_unit_that_can_be_read(
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / checkpoint), SUNDAY)
     best = readable_units(trace, "encoder")[0]
     token = trace.tokens("encoder")[best.position].display
-    # The words of the longest bars, the token itself among them.
-    words = ", ".join(f"**{word.piece.removeprefix('·')}**" for word in best.words.up[:3])
+    # The words of the longest bars, or the most probable of them; the token itself among them.
+    logits = trace.values("encoder.logits")[best.position] if kind == "logits" else None
+    words = ", ".join(in_order(best.words.up, logits)[:3])
     place = {"unit": best.words.unit, "layer": best.layer, "stack": ", encoder" if len(trace.stacks) > 1 else ""}
     claim = f"{TEXT['claim_readable'].format(token=token, **place)} {TEXT[f'claim_{kind}'].format(words=words)}"
     assert claim in said(app)
@@ -134,7 +143,7 @@ def test_the_page_opens_on_a_unit_that_fires_at_the_blank(open_app: Callable, mo
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "bert-en"), sentence)
     blank = trace.tokens("encoder").ids.index(trace.checkpoint.special.mask)
     found = readable_units(trace, "encoder", count=12)
-    assert found[0].position != blank, "the clearest of all is at another token"
+    assert len(found) > 1, "other tokens have readable units, too"
     first = next(one for one in found if one.position == blank)
     app = open_app("feed_forward", checkpoint="bert-en", sentence=sentence)
     is_fine(app)
@@ -149,18 +158,57 @@ def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, t
     checkpoint = tiny_checkpoint("tiny-sentiment")
     trace = transformer.trace(checkpoint, SENTENCE)
     (unit,) = strongest_units(trace, "encoder", 1, 2, count=1)
-    before = np.exp(trace.values("classifier.logits"))
-    weight = checkpoint.model.encoder.layers[1].feed_forward.output_projection.weight
-    column = weight[:, unit].detach().clone()
-    with torch.no_grad():
-        weight[:, unit] = 0  # what a silent unit adds
-        after = np.exp(transformer.trace(checkpoint, SENTENCE).values("classifier.logits"))
-        weight[:, unit] = column
+    before, after = shares_of(trace), shares_of(without(trace, "encoder", 1, unit))
     best = int(before.argmax())
-    shares = three_digits_alike([float(each[best] / each.sum()) for each in (before, after)])
+    shares = three_digits_alike([float(each[best]) for each in (before, after)])
     name = checkpoint.config.class_names[best]
     claim = TEXT["claim_class_same" if shares[0] == shares[1] else "claim_class"]
     assert claim.format(name=name, before=shares[0], after=shares[1]) in said(app)
+    drawn = [numbers(bars["x"]) for bars in json.loads(app.get("plotly_chart")[1].proto.spec)["data"]]
+    np.testing.assert_allclose(drawn, [before, after], rtol=1e-5)
+
+
+def test_a_classifier_opens_on_the_unit_that_matters_most_for_its_class(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint="sentiment", sentence="a funny but dull film")
+    is_fine(app)
+    checkpoint = transformer.load(ROOT / "checkpoints" / "sentiment")
+    trace = transformer.trace(checkpoint, "a funny but dull film")
+    first = class_units(trace)[0]
+    before, after = shares_of(trace), shares_of(without(trace, "encoder", first.layer, first.unit))
+    best = int(before.argmax())
+    shares = three_digits_alike([float(each[best]) for each in (before, after)])
+    assert f"**Unit {first.unit}, layer {first.layer}:**" in said(app)
+    claim = TEXT["claim_class"].format(name=checkpoint.config.class_names[best], before=shares[0], after=shares[1])
+    assert claim in said(app)
+    label = app.pills(key="unit_shown").proto.options[0].content
+    assert label.endswith(checkpoint.config.class_names[int((before - after).argmax())])
+
+
+@pytest.mark.parametrize("checkpoint", ["gpt-en", "bert-en"])
+def test_a_unit_that_raises_words_says_how_probable_they_are_with_and_without_it(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SUNDAY, masked="none")
+    is_fine(app)
+    loaded = transformer.load(ROOT / "checkpoints" / checkpoint)
+    trace = transformer.trace(loaded, SUNDAY, strategy=transformer.Greedy(1) if checkpoint == "gpt-en" else None)
+    (stack,) = trace.stacks
+    first = readable_units(trace, stack)[0]
+    ids = [word.id for word in first.words.up]
+    chances = []
+    for run in (trace, without(trace, stack, first.layer, first.words.unit)):
+        logits = run.values(f"{stack}.logits")[first.position].astype(float)
+        if stack == "decoder":
+            logits[list(loaded.framing.never)] = -np.inf  # never generated
+        chances.append(float((np.exp(logits) / np.exp(logits).sum())[ids].sum()))
+    before, after = three_digits_alike(chances)
+    assert TEXT["claim_together"].format(count=len(ids), before=before, after=after) in said(app)
+    axis = json.loads(app.get("plotly_chart")[1].proto.spec)["layout"]["xaxis"]
+    assert axis["range"][1] >= 1, "a tenth of a logit does not fill the figure"
 
 
 def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,10 +239,34 @@ def test_a_sentence_without_a_unit_that_can_be_read_says_so(
     open_app: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "gpt-en"), "I cannot sleep.")
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "gpt-en"), NONE, strategy=transformer.Greedy(1))
     assert not readable_units(trace, "decoder")
-    assert TEXT["none_readable"] in said(open_app("feed_forward", checkpoint="gpt-en", sentence="I cannot sleep."))
+    assert TEXT["none_readable"] in said(open_app("feed_forward", checkpoint="gpt-en", sentence=NONE))
     assert TEXT["none_readable"] not in said(open_app("feed_forward", checkpoint="gpt-en", sentence=SUNDAY))
+
+
+def without(trace: Trace, stack: str, layer: int, unit: int) -> Trace:
+    """Run the same tokens with a row of W₂ at 0: what a silent unit adds."""
+    weight = trace.checkpoint.model.get_submodule(f"{stack}.layers.{layer}.feed_forward.output_projection").weight
+    column = weight[:, unit].detach().clone()
+    with torch.no_grad():
+        weight[:, unit] = 0
+        try:
+            return same_tokens(trace)
+        finally:
+            weight[:, unit] = column
+
+
+def shares_of(trace: Trace) -> np.ndarray:
+    """Return the probability of every class."""
+    powers = np.exp(trace.values("classifier.logits"))
+    return powers / powers.sum()
+
+
+def in_order(words: Sequence[Effect], logits: np.ndarray | None) -> list[str]:
+    """Return words in bold, the most probable first if there are logits."""
+    ordered = words if logits is None else sorted(words, key=lambda word: -logits[word.id])
+    return [f"**{word.piece.removeprefix('·')}**" for word in ordered]
 
 
 def numbers(z: list | dict) -> np.ndarray:

@@ -1,6 +1,7 @@
 """The first view: one unit, the tokens at which it fires, and the words that it promotes there.
 
-A unit of a model that reads images has no words: the patches of several images for which it fires most are drawn.
+A unit of a classifier promotes classes rather than words, so the classes are drawn with and without it. A unit of a
+model that reads images has no words: the patches of several images for which it fires most are drawn.
 
 While the reader has chosen no token, the units are those that can be read, of all stacks and layers; afterwards, the
 strongest units of the chosen token in the chosen layer.
@@ -11,17 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
-import torch
-from torch import Tensor
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits, three_digits_alike
 from transformer.config import PictureConfig
-from transformer.interventions.experiment import same_tokens
+from transformer.interventions.silent_units import class_units, without_unit
 from transformer.layers.feed_forward_units import Effect, UnitWords
 from transformer.layers.patch_units import PATCHES, ImageValues, PatchUnit, image_values, ink_of, patch_units
-from transformer.layers.readable_units import NEAR, WORDS, readable_units
-from transformer.probes import Edit
+from transformer.layers.readable_units import LEAST_CLOSE, NEAR, WORDS, readable_units
+from transformer.predictions.answer_probabilities import PredictionRows, class_probabilities
 from transformer.runs.traces import Trace
 from ui.compute.store import store
 from ui.shell import choice
@@ -33,11 +32,10 @@ from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain, common, pictures
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel, feed_forward_view_model
 from views.feed_forward.patch_figures import firing_in_image, strongest_patches
-from views.feed_forward.unit_figures import unit_firing, unit_promotes
+from views.feed_forward.unit_figures import classes_without_unit, unit_firing, unit_promotes
 from views.view_models import first_word
 
 READABLE = 4  # units, of all stacks
-_RANKED = 12  # of a stack, from which those at a blank are taken first
 STRONGEST = 6  # units of a chosen token
 _NAMED = 3  # words in the sentence above the figure
 _KEY = "unit_shown"
@@ -51,6 +49,7 @@ class OneUnit:
         words: What it promotes there; ``None`` if units have no words.
         n_close: How many pairs of the promoted words are close, if that is why the unit is shown.
         seen: Where the ink of its strongest image patches is, if that is why the unit is shown.
+        of_class: Whether it is shown because it matters for the class.
     """
 
     stack: str
@@ -60,6 +59,12 @@ class OneUnit:
     words: UnitWords | None = None
     n_close: int | None = None
     seen: PatchUnit | None = None
+    of_class: bool = False
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it is shown for what it does, not because it is strong."""
+        return self.n_close is not None or self.seen is not None or self.of_class
 
     @property
     def promoted(self) -> tuple[Effect, ...]:
@@ -73,13 +78,23 @@ class OneUnit:
 
 
 def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
-    """Return the readable units of the sentence or image, those of each stack in turn."""
+    """Return the readable units of the sentence or image, those of each stack in turn.
+
+    Those of a classifier of texts are the ones that matter for the class.
+    """
+    if _shows_classes(p):
+        of_class = store.get(p.run, "class units", lambda: class_units(p.trace, count=READABLE))
+        return tuple(OneUnit("encoder", one.layer, one.position, one.unit, of_class=True) for one in of_class)
     if not p.reads_pictures:
-        return store.get(p.run, "readable units", lambda: _readable(p), wait="wait.units")
+        return store.get(p.run, "readable units", lambda: _readable(p))
     if (values := values_of_images(p)) is None:
         return ()
     found = store.get(p.run, "patch units", lambda: patch_units(p.trace, values, count=READABLE))
     return tuple(OneUnit("encoder", one.layer, one.position, one.unit, seen=one) for one in found)
+
+
+def _shows_classes(p: Page) -> bool:
+    return bool(p.checkpoint.config.n_classes) and p.reads_sentences
 
 
 def values_of_images(p: Page) -> ImageValues | None:
@@ -92,16 +107,13 @@ def values_of_images(p: Page) -> ImageValues | None:
 
 
 def _readable(p: Page) -> tuple[OneUnit, ...]:
-    """Return the readable units, those at a blank first: there the model predicts a word."""
-    blank = p.checkpoint.special.mask
-    of_stacks = []
-    for stack in p.trace.stacks:
-        tokens = p.trace.tokens(stack)
-        found = readable_units(p.trace, stack, count=_RANKED)
-        found = sorted(found, key=lambda one: blank is None or tokens[one.position].id != blank)
-        of_stacks.append(
-            [OneUnit(stack, one.layer, one.position, one.words.unit, one.words, one.n_close) for one in found]
-        )
+    of_stacks = [
+        [
+            OneUnit(stack, one.layer, one.position, one.words.unit, one.words, one.n_close)
+            for one in readable_units(p.trace, stack, count=READABLE)
+        ]
+        for stack in p.trace.stacks
+    ]
     in_turn = [units[rank] for rank in range(READABLE) for units in of_stacks if rank < len(units)]
     return tuple(in_turn[:READABLE])
 
@@ -152,13 +164,30 @@ def choose_one_unit(p: Page) -> OneUnit:
 
 def _title(p: Page, one: OneUnit) -> dict[str, str]:
     token = p.trace.tokens(one.stack)[one.position].display
-    word = p.text["side"][one.seen.side] if one.seen else as_plain(_others(one, token)[0])
+    if one.of_class:
+        word = as_plain(_raised_class(p, one))
+    else:
+        word = p.text["side"][one.seen.side] if one.seen else as_plain(_others(p, one, token)[0])
     return {"token": as_plain(token), "word": word}
 
 
-def _others(one: OneUnit, token: str) -> list[str]:
+def _in_order(p: Page, one: OneUnit) -> list[str]:
+    """Return the promoted words: the most probable first where they are predicted, else the most promoted."""
+    promoted = list(one.promoted)
+    if _are_predicted(p, one):
+        logits = p.trace.values(f"{one.stack}.logits")[one.position]
+        promoted.sort(key=lambda word: -logits[word.id])
+    return [word.piece.removeprefix("·") for word in promoted]
+
+
+def _are_predicted(p: Page, one: OneUnit) -> bool:
+    """Return whether the trace has probabilities of the promoted words; a long text's may not."""
+    return one.words is not None and one.words.logits and f"{one.stack}.logits" in p.trace
+
+
+def _others(p: Page, one: OneUnit, token: str) -> list[str]:
     """Return the promoted words without the token itself, if there are others."""
-    words = [word.piece.removeprefix("·") for word in one.promoted]
+    words = _in_order(p, one)
     return [word for word in words if word != token.removeprefix("·")] or words
 
 
@@ -187,16 +216,20 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
         _draw_in_image(p, view_model, one, images)
         show_snippet("one unit", p.preamble + _snippet(one))
         return
-    left, right = st.columns(2, gap="medium") if words else (st.container(), None)
+    classes = _shows_classes(p)
+    left, right = st.columns(2, gap="medium") if words or classes else (st.container(), None)
     with left:
         st.markdown(f"**{text['figure_fires']}**")
         show_figure(
             unit_firing(values, tokens=tokens, followed=one.position),
             name="where-a-unit-fires",
-            caption="" if words else _caption(p, view_model, one),
+            caption="" if right is not None else _caption(p, view_model, one),
             alt=text["fires_alt"],
         )
-    if right is not None:
+    if right is not None and classes:
+        with right:
+            _draw_classes(p, one)
+    elif right is not None and words is not None:
         with right:
             st.markdown(f"**{text['figure_raises' if words.logits else 'figure_points']}**")
             show_figure(
@@ -204,11 +237,13 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
                     [word.effect for word in one.promoted],
                     words=[word.piece.removeprefix("·") for word in one.promoted],
                     axis=text["adds_to_logit" if words.logits else "similarity"],
+                    least=1.0 if words.logits else 0.0,
                 ),
                 name="what-a-unit-promotes",
                 alt=text["promotes_alt"],
             )
-        st.caption(_caption(p, view_model, one))
+    if right is not None:
+        st.caption(_caption(p, view_model, one), help=_neighbours(p, one))
     show_snippet("one unit", p.preamble + _snippet(one))
 
 
@@ -239,13 +274,24 @@ def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, imag
     st.caption(_caption(p, view_model, one))
 
 
+def _draw_classes(p: Page, one: OneUnit) -> None:
+    """Draw the probability of every class with and without the unit."""
+    before, after = _classes(p, one)
+    st.markdown(f"**{p.text['figure_classes']}**")
+    show_figure(
+        classes_without_unit(before, after, classes=p.checkpoint.config.class_names),
+        name="classes-without-a-unit",
+        alt=p.text["classes_alt"],
+    )
+
+
 def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text, token = p.text, as_plain(view_model.tokens[one.position].display)
     if one.seen is not None and (images := values_of_images(p)) is not None:
         seen = {"alike": one.seen.n_alike, "count": PATCHES, "images": images.n_images}
         word = text["side"][one.seen.side]
         return text["claim_patch"].format(unit=one.unit, layer=one.layer, token=token, word=word, **seen)
-    if one.n_close is not None:
+    if one.is_readable:
         most = int(view_model.hidden[:, one.unit].argmax()) == one.position
         place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one)}
         claim = text["claim_readable" if most else "claim_readable_words"].format(token=token, **place)
@@ -257,22 +303,22 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
             layer=view_model.layer,
             unit=one.unit,
         )
-    if not (p.token_is_chosen or p.reads_pictures or one.n_close is not None):
+    if not (p.token_is_chosen or p.reads_pictures or one.is_readable):
         claim = f"{text['none_readable']} {claim}"
+    if _shows_classes(p):
+        return f"{claim} {_effect_on_class(p, one)}"
     if one.words is None:
         length = three_digits(view_model.added_lengths([one.unit])[0])
         return f"{claim} {text['claim_none'].format(length=length)}"
-    if p.checkpoint.config.n_classes and p.trace.run is not None:
-        claim = f"{claim} {_effect_on_class(p, one)}"
-    named = [f"**{as_plain(word.piece.removeprefix('·'))}**" for word in one.promoted[:_NAMED]]
+    named = [f"**{as_plain(word)}**" for word in _in_order(p, one)[:_NAMED]]
     kind = "logits" if one.words.logits else "towards"
-    return f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
+    claim = f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
+    return f"{claim} {_effect_on_words(p, one)}" if _are_predicted(p, one) else claim
 
 
 def _effect_on_class(p: Page, one: OneUnit) -> str:
     """Say what p of the predicted class would be if the unit were 0 at every token."""
-    after = store.get(p.run, ("class without", one.name), lambda: without_unit(p.trace, one.stack, one.layer, one.unit))
-    before = _class_probabilities(p.trace)
+    before, after = _classes(p, one)
     best = int(before.argmax())
     shares = three_digits_alike([float(before[best]), float(after[best])])
     name = as_plain(p.checkpoint.config.class_names[best])
@@ -280,20 +326,39 @@ def _effect_on_class(p: Page, one: OneUnit) -> str:
     return p.text[said].format(name=name, before=shares[0], after=shares[1])
 
 
-def without_unit(trace: Trace, stack: str, layer: int, unit: int) -> np.ndarray:
-    """Return the probability of every class in a run in which one unit is 0 at every token."""
+def _classes(p: Page, one: OneUnit) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability of every class with and without the unit."""
+    trace = p.trace
 
-    def silence(hidden: Tensor) -> Tensor:
-        kept = torch.ones(hidden.shape[-1], dtype=hidden.dtype, device=hidden.device)
-        kept[unit] = 0
-        return hidden * kept
+    def measured() -> np.ndarray:
+        return _class_values(without_unit(trace, one.stack, one.layer, one.unit))
 
-    return _class_probabilities(same_tokens(trace, [Edit(f"{stack}.layers.{layer}.feed_forward.hidden", silence)]))
+    return _class_values(trace), store.get(p.run, ("class without", one.name), measured)
 
 
-def _class_probabilities(trace: Trace) -> np.ndarray:
-    logits = torch.tensor(trace.values("classifier.logits"))
-    return torch.softmax(logits, dim=-1).numpy()
+def _class_values(trace: Trace) -> np.ndarray:
+    return np.array([part.probability for part in class_probabilities(trace)])
+
+
+def _raised_class(p: Page, one: OneUnit) -> str:
+    """Return the class whose probability falls most without the unit."""
+    before, after = _classes(p, one)
+    return p.checkpoint.config.class_names[int((before - after).argmax())]
+
+
+def _effect_on_words(p: Page, one: OneUnit) -> str:
+    """Say how probable the promoted words are in all where the unit is looked at, with and without it."""
+    trace, ids = p.trace, [word.id for word in one.promoted]
+
+    def together(run: Trace) -> float:
+        there = PredictionRows(f"{one.stack}.logits", (one.position,), (), ())
+        return float(np.exp(there.log_probabilities(run)[0, ids]).sum())
+
+    name = ("words without", one.name, one.position)
+    after = store.get(p.run, name, lambda: together(without_unit(trace, one.stack, one.layer, one.unit)))
+    shares = three_digits_alike([together(trace), after])
+    said = "claim_together_same" if shares[0] == shares[1] else "claim_together"
+    return p.text[said].format(count=len(ids), before=shares[0], after=shares[1])
 
 
 def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
@@ -308,17 +373,25 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
                 images=images.n_images,
             )
         )
-    if one.words is not None:
-        to = text["to_classes" if view_model.checkpoint.config.n_classes else "to_decoder"]
+    if _shows_classes(p):
+        said.append(text["one_of_many"])
+    elif one.words is not None:
         is_last = one.layer == p.trace.n_layers(one.stack) - 1
         logits = "promotes_logits_last" if is_last else "promotes_logits"
-        said.append(text[logits if one.words.logits else "promotes_towards"].format(to=to))
-        pairs = WORDS * (WORDS - 1) // 2
-        readable, near = one.n_close is not None, percent(1 / NEAR, decimals=2)
-        said.append(
-            text["close_pairs"].format(close=one.n_close, pairs=pairs, share=near) if readable else text["unrelated"]
-        )
+        said.append(text[logits if one.words.logits else "promotes_towards"].format(to=text["to_decoder"]))
+        if one.n_close is None:
+            said.append(text["unrelated"])
+        elif one.n_close >= LEAST_CLOSE:
+            said.append(text["close_pairs"])
     return " ".join(said)
+
+
+def _neighbours(p: Page, one: OneUnit) -> str | None:
+    """Return what makes the promoted words near neighbours, if the caption calls them so."""
+    if one.n_close is None or one.n_close < LEAST_CLOSE:
+        return None
+    pairs, near = WORDS * (WORDS - 1) // 2, percent(1 / NEAR, decimals=2)
+    return p.text["close_pairs_help"].format(close=one.n_close, pairs=pairs, share=near)
 
 
 def _of_stack(p: Page, one: OneUnit) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 _STRIP, _LINE, _AROUND = 44, 24, 158  # pixels: a strip with the line above it, that line, and all around the strips
-_BESIDE = 320  # pixels: the height of figures beside each other
+_BESIDE = 280  # pixels: the height of figures beside each other
 _FEW_TOKENS = 16  # the most tokens for which the focused column shows numbers
 _LONGEST = 14  # characters of a word that are shown; the hover has all
 
@@ -162,18 +162,48 @@ def unit_firing(hidden: Any, *, tokens: TokenSequence, followed: int) -> go.Figu
     return figure.drawn()
 
 
-def unit_promotes(effects: Any, *, words: Sequence[str], axis: str) -> go.Figure:
+def unit_promotes(effects: Any, *, words: Sequence[str], axis: str, least: float = 0.0) -> go.Figure:
     """Draw the words that one unit promotes as horizontal bars.
 
-    ``effects``: [word], largest first; ``axis``: what they are.
+    ``effects``: [word], largest first; ``axis``: what they are, and at least ``least`` long.
     """
     values = as_array(effects, name="effects", axes=("word",))
     require_same_length("words", words, expected=len(values), of="effects")
     figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=style.CHOSEN))
     style.finish(figure, height=_BESIDE)
     figure.update_layout(margin_r=48)
-    figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values), nticks=4)
+    figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range([*values, least]), nticks=4)
     figure.update_yaxes(**style.label_rows(words, title=_("token")))
+    figure.update_yaxes(tickfont_size=style.TEXT_SIZE + 5)
+    return figure.drawn()
+
+
+def classes_without_unit(before: Any, after: Any, *, classes: Sequence[str]) -> go.Figure:
+    """Draw the probability of every class in the run and, below it, in the run without one unit.
+
+    ``before``, ``after``: [class].
+    """
+    named = {_("with the unit"): (before, style.CHOSEN), _("without it"): (after, style.BAR)}
+    figure = Sheet()
+    for name, (values, colour) in named.items():
+        shares = as_probabilities(values, name="probabilities", axes=("class",), sizes={"class": len(classes)})
+        figure.bar(
+            x=shares,
+            y=np.arange(len(shares)),
+            orientation="h",
+            name=name,
+            marker={"color": colour, "line": {"width": 0}},
+            text=style.three_digits_alike(shares),
+            textposition="outside",
+            textfont={"size": style.TEXT_SIZE + 2},
+            constraintext="none",
+            cliponaxis=False,
+            hovertemplate=style.hover("%{y}", name, style.exact("x")),
+        )
+    style.finish(figure, height=max(_BESIDE, style.rows_height(len(classes), around=120)), top=44)
+    figure.update_layout(margin_r=48, barmode="group", bargap=0.35)
+    figure.update_xaxes(title_text=_("probability"), range=[0, 1.1], nticks=4)
+    figure.update_yaxes(**style.label_rows(classes, title=_("class")))
     figure.update_yaxes(tickfont_size=style.TEXT_SIZE + 5)
     return figure.drawn()
 
