@@ -9,6 +9,7 @@ import streamlit as st
 from charts.toolkit.style import three_digits
 from transformer import Trace, trace_of
 from transformer.heads.roles_through_training import shared_words
+from transformer.interventions.experiment import answer_under
 from transformer.predictions.answer_probabilities import Answer, read_answer
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.inputs import prompt_ids
@@ -105,13 +106,12 @@ def _telling_pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
     pairs = read.pairs(start_of(p.sentence, p.checkpoint.config.task_prefixes).rstrip())
     if p.checkpoint.foreign or len(read.tokens) > _SEARCHED:
         return pairs[0]
-    run = replace(p.run, source_pads=0)
-    if p.checkpoint.config.kind == "decoder-only":
-        run = replace(run, strategy=Greedy(1))
-    before = read_answer(trace_of(run)).text
+    strategy = Greedy(1) if p.checkpoint.config.kind == "decoder-only" else p.run.strategy
+    answer = partial(answer_under, p.checkpoint, p.run.sentence, strategy=strategy)  # without a recorded pass
+    before = answer().text
 
     def clarity(pair: tuple[int, int]) -> float:
-        after = read_answer(trace_of(replace(run, edits=read.new_order("swap", pair=pair).edits(run.checkpoint))))
+        after = answer(read.new_order("swap", pair=pair).edits(p.checkpoint))
         return after.probability if after.parts and after.text != before else -1.0
 
     return max(pairs, key=clarity)
