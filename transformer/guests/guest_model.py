@@ -288,12 +288,19 @@ class GuestModel(Model):
 
     def forward(self, *ids: Tensor) -> Tensor:
         """Return logits of a text, or of a source and a target; without a head, the sentence embedding."""
+        return self.read_out(self.last_hidden(*ids), ids[0])
+
+    def last_hidden(self, *ids: Tensor) -> Tensor:
+        """Return the output of the last stack: [batch, position, model]."""
         if self.config.kind == "encoder-decoder":
-            return self.project(self.decode(ids[1], self.encode(ids[0]), ids[0]))
-        hidden = self.encode(ids[0]) if self.config.has_encoder else self.decode(ids[0])
+            return self.decode(ids[1], self.encode(ids[0]), ids[0])
+        return self.encode(ids[0]) if self.config.has_encoder else self.decode(ids[0])
+
+    def read_out(self, hidden: Tensor, ids: Tensor) -> Tensor:
+        """Return what is computed from the output of the last stack; ``ids`` are those of the first."""
         if self.config.pooling:
-            return self.pooling(hidden, padding_mask(ids[0], self.config.pad_id))
-        return self.classify(hidden, ids[0]) if self.config.n_classes else self.project(hidden)
+            return self.pooling(hidden, padding_mask(ids, self.config.pad_id))
+        return self.classify(hidden, ids) if self.config.n_classes else self.project(hidden)
 
     def _hidden(self, stack: str, network: nn.Module, shape: Sequence[int], **given: Any) -> Tensor:
         """Return the output of a stack, through its probes if this call records or a probe has hooks."""

@@ -31,7 +31,7 @@ def tried_on_images(network: nn.Module, image: ImageInput) -> tuple[dict[str, Fo
         stack.position_rows = _position_rows(trial, stack, _read(trial, stack), image)
         _check_order(network, stack, image, pixels)
         n_before = len(stack.position_rows) - image.n_patches
-        find_positions(network, stack, {"pixel_values": pixels}, n_before=n_before, columns=image.columns)
+        find_positions(network, [stack], {"pixel_values": pixels}, n_before=n_before, columns=image.columns)
     return stacks, ids, trial
 
 

@@ -306,29 +306,20 @@ def open_guest(
         if config.image is not None:
             config = _with_names(config, network, stacks["encoder"])
         model = GuestModel(config, network, stacks)
-        check_second_pass(model, ids, trial)
+        hidden = check_second_pass(model, ids, trial)
     except CheckpointError as error:
         raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
     if trial.logits is not None and not config.n_classes:
-        describe_output(model, _last_hidden(model, ids, stacks, trial), trial)
+        describe_output(model, _last_of_trial(stacks, trial) if hidden is None else hidden, trial)
     names = dict(network.named_parameters())
     return OpenedGuest(model.requires_grad_(False).eval(), config, {name: name for name in names}, unread)
 
 
-def _last_hidden(
-    model: GuestModel, ids: Mapping[str, Tensor], stacks: Mapping[str, FoundStack], trial: Trial
-) -> Tensor:
-    """Return the output of the last stack for the ids of the trial."""
-    if model.sounds is not None:  # the sound of the trial is shorter than any that the model reads
-        norm = stacks["decoder"].final_norm
-        module = stacks["decoder"].layers[-1].block if norm is None else norm.module
-        return next(event.output for event in reversed(trial.events) if event.module is module)
-    with torch.inference_mode():
-        if not model.config.has_decoder:
-            return model.encode(ids["encoder"])
-        if "encoder" not in ids:
-            return model.decode(ids["decoder"])
-        return model.decode(ids["decoder"], model.encode(ids["encoder"]), ids["encoder"])
+def _last_of_trial(stacks: Mapping[str, FoundStack], trial: Trial) -> Tensor:
+    """Return the output of the decoder in the trial pass."""
+    norm = stacks["decoder"].final_norm
+    module = stacks["decoder"].layers[-1].block if norm is None else norm.module
+    return next(event.output for event in reversed(trial.events) if event.module is module)
 
 
 def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
@@ -353,8 +344,7 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
     trial = trial_pass(network, inputs)
     factors = [float(factor)] if isinstance(factor, (int, float)) and factor else []
     stacks = find_stacks(network, trial, ids=ids, factors=factors)
-    for stack in stacks.values():
-        find_positions(network, stack, inputs)
+    find_positions(network, stacks.values(), inputs)
     return stacks, ids, trial
 
 

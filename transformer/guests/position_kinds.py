@@ -7,9 +7,10 @@ so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -35,40 +36,70 @@ class _Scores:
     """The scores of one attention over equal tokens, and the queries and keys that they are products of."""
 
     module: nn.Module
-    query: Tensor | None  # [head, query, channel]
-    key: Tensor | None  # [head, channel, key]
-    scores: Tensor  # [head, query, key]
+    query: Tensor | None  # [text, head, query, channel]
+    key: Tensor | None  # [text, head, channel, key]
+    scores: Tensor  # [text, head, query, key]
+
+    def of(self, text: int) -> _Scores:
+        """Return the scores of one of the two texts: [head, query, key]."""
+        query, key = (None if each is None else each[text] for each in (self.query, self.key))
+        return _Scores(self.module, query, key, self.scores[text])
+
+
+@dataclass
+class _LevelPass:
+    """A pass over two texts of one token each, in which a layer reads one vector at all positions.
+
+    Attributes:
+        scores: The scores of every self-attention in the order of the calls.
+        read: What the first layer of each stack read of the first text, or the norm before it: [position, model].
+    """
+
+    scores: list[_Scores]
+    read: dict[int, Tensor]
 
 
 def find_positions(
-    network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor], *, n_before: int = 0, columns: int = 0
+    network: nn.Module,
+    stacks: Collection[FoundStack],
+    inputs: Mapping[str, Tensor],
+    *,
+    n_before: int = 0,
+    columns: int = 0,
 ) -> None:
-    """Set how ``stack`` encodes positions, and which of its layers rotate queries and keys.
+    """Set how ``stacks`` encode positions, and which of their layers rotate queries and keys.
 
     Args:
         network: The network.
-        stack: One of its stacks.
-        inputs: The inputs of the trial pass that found it.
+        stacks: All of its stacks.
+        inputs: The inputs of the trial pass that found them.
         n_before: Number of tokens before the patches of an image.
         columns: Number of patches in a row of an image; 0 for a text.
     """
-    added, sines = _added(network, stack, inputs, n_before, columns)
-    runs = [_level_pass(network, stack, inputs, row) for row in (0, -1)]
-    kinds, turned = set(added), dict[int, bool]()
-    for first, second in zip(*runs, strict=True):
-        is_rotated, others = _of_scores(first, second, n_before, columns)
-        turned[id(first.module)] = turned.get(id(first.module), False) or is_rotated
-        kinds |= others | ({"rotary"} if is_rotated else set())
-    if not runs[0]:
-        kinds.add(UNKNOWN)
-    stack.kinds = (UNKNOWN,) if UNKNOWN in kinds else tuple(kind for kind in KINDS if kind in kinds)
-    stack.sines = sines
-    for layer in stack.layers:
-        layer.self_attention.rotated = turned.get(id(layer.self_attention.module), False)
+    level = _level_pass(network, stacks, inputs)
+    for stack in stacks:
+        modules = {id(layer.self_attention.module) for layer in stack.layers}
+        added, stack.sines = _added(network, stack, inputs, level, n_before, columns)
+        found = [each for each in level.scores if id(each.module) in modules]
+        kinds, turned = set(added), dict[int, bool]()
+        for each in found:
+            is_rotated, others = _of_scores(each.of(0), each.of(1), n_before, columns)
+            turned[id(each.module)] = turned.get(id(each.module), False) or is_rotated
+            kinds |= others | ({"rotary"} if is_rotated else set())
+        if not found:
+            kinds.add(UNKNOWN)
+        stack.kinds = (UNKNOWN,) if UNKNOWN in kinds else tuple(kind for kind in KINDS if kind in kinds)
+        for layer in stack.layers:
+            layer.self_attention.rotated = turned.get(id(layer.self_attention.module), False)
 
 
 def _added(
-    network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor], n_before: int, columns: int
+    network: nn.Module,
+    stack: FoundStack,
+    inputs: Mapping[str, Tensor],
+    level: _LevelPass,
+    n_before: int,
+    columns: int,
 ) -> tuple[set[str], tuple[int, float] | None]:
     """Return the kind of rows that are added to the tokens, and the numbers of their sines, if any."""
     if stack.position_rows is not None:  # patches of an image, or positions in a sound
@@ -78,7 +109,7 @@ def _added(
         if float((rows - rows[:1]).abs().max()) <= _TOLERANCE:
             return set(), None
         return ({"learned"} if _depends_on_weights(network, stack, inputs) else {UNKNOWN}), None
-    read = _first_rows(network, stack, _with_equal_ids(inputs))
+    read = level.read.get(id(stack))
     if read is None:
         return {UNKNOWN}, None
     if stack.position_table is None:
@@ -133,56 +164,55 @@ def _depends_on_weights(network: nn.Module, stack: FoundStack, inputs: Mapping[s
     return any(each is not None and bool(each.any()) for each in gradients)
 
 
-def _with_equal_ids(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the inputs with the same token at every position."""
-    return {
-        name: value[:, :1].expand_as(value).clone() if name.endswith("input_ids") else value
-        for name, value in inputs.items()
-    }
+def _two_texts(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the inputs for two texts of one token each; other inputs are repeated."""
+    doubled = {}
+    for name, value in inputs.items():
+        whole = value.expand(2, *value.shape[1:])
+        if name.endswith("input_ids"):
+            others = value[value != value[0, 0]]
+            tokens = torch.stack((value[0, 0], others[-1] if len(others) else value[0, 0]))
+            whole = tokens[:, None].expand_as(whole)
+        doubled[name] = whole.clone()
+    return doubled
 
 
-def _first_rows(network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor]) -> Tensor | None:
-    """Return what the first layer reads, or the norm before it: [position, model]."""
-    found: list[Tensor] = []
+def _level_pass(network: nn.Module, stacks: Collection[FoundStack], inputs: Mapping[str, Tensor]) -> _LevelPass:
+    """Run two texts of equal tokens; every layer reads the first vector of one and the last of the other."""
+    read: dict[int, Tensor] = {}
 
-    def read(_: nn.Module, args: tuple, kwargs: dict) -> None:
+    def keep(_: nn.Module, args: tuple, kwargs: dict, *, stack: FoundStack) -> None:
         given = args[0] if args else kwargs.get("hidden_states")
-        if isinstance(given, Tensor):
-            found.append(given)
-        raise _Enough
-
-    first = stack.layers[0].block if stack.embedding_norm is None else stack.embedding_norm.module
-    handle = first.register_forward_pre_hook(read, with_kwargs=True)
-    try:
-        with torch.inference_mode(), suppress(_Enough):
-            network(**inputs)
-    finally:
-        handle.remove()
-    return found[0][0] if found and found[0].ndim == 3 else None
-
-
-def _level_pass(network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor], row: int) -> list[_Scores]:
-    """Return the scores of each self-attention if every layer reads one vector at all positions."""
+        if isinstance(given, Tensor) and given.ndim == 3:
+            read.setdefault(id(stack), given[0])
 
     def level(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         given = args[0] if args else kwargs.get("hidden_states")
-        if not isinstance(given, Tensor):
+        if not isinstance(given, Tensor) or len(given) % 2:
             return args, kwargs
-        rows = given[:, [row]] if given.ndim == 3 else given[[row]]
-        same = rows.expand_as(given).clone()
+        texts = given if given.ndim == 3 else given.unflatten(0, (2, -1))  # some have one row per position
+        if len(texts) != 2:
+            return args, kwargs
+        rows = torch.stack((texts[0, 0], texts[1, -1]))[:, None]  # [text, 1, model]
+        same = rows.expand_as(texts).contiguous().reshape(given.shape)
         return ((same, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": same})
 
     recorder = _ScoresRecorder()
+    layers = [layer for stack in stacks for layer in stack.layers]
     with ExitStack() as hooks, torch.inference_mode():
-        for block in {id(layer.block): layer.block for layer in stack.layers}.values():
+        for stack in stacks:  # before the vectors are levelled
+            first = stack.layers[0].block if stack.embedding_norm is None else stack.embedding_norm.module
+            keeps = partial(keep, stack=stack)
+            hooks.callback(first.register_forward_pre_hook(keeps, with_kwargs=True).remove)
+        for block in {id(layer.block): layer.block for layer in layers}.values():
             hooks.callback(block.register_forward_pre_hook(level, with_kwargs=True).remove)
-        for module in {id(each): each for layer in stack.layers for each in [layer.self_attention.module]}.values():
+        for module in {id(each): each for each in (layer.self_attention.module for layer in layers)}.values():
             hooks.callback(module.register_forward_pre_hook(recorder.begin).remove)
             hooks.callback(module.register_forward_hook(recorder.end).remove)
         recorder.calls = hooks.enter_context(trial())
         hooks.enter_context(recorder)
-        network(**inputs)
-    return recorder.found
+        network(**_two_texts(inputs))
+    return _LevelPass(recorder.found, read)
 
 
 class _ScoresRecorder(TorchFunctionMode):
@@ -224,16 +254,21 @@ class _ScoresRecorder(TorchFunctionMode):
     def _keep(self, scores: Tensor) -> None:
         module, self.module = self.module, None  # a second softmax is another computation
         assert module is not None
-        scores = scores.detach().float().flatten(0, -3).clone()
+        scores = _by_text(scores)
         query = key = None
         for first, second in reversed(self.products):
             if first.shape[-2] == scores.shape[-2] and second.shape[-1] <= scores.shape[-1]:
-                query, key = (each.detach().float().flatten(0, -3).clone() for each in (first, second))
+                query, key = _by_text(first), _by_text(second)
                 scores = scores[..., : key.shape[-1]]  # a column of sinks has no key
                 break
         self.module = module
         self.products.clear()
         self.found.append(_Scores(module, query, key, scores))
+
+
+def _by_text(tensor: Tensor) -> Tensor:
+    """Return [text, head, …] of a tensor that may have one axis for texts and heads together."""
+    return tensor.detach().float().flatten(0, -3).clone().unflatten(0, (2, -1))
 
 
 def _of_scores(first: _Scores, second: _Scores, n_before: int, columns: int) -> tuple[bool, set[str]]:

@@ -49,19 +49,23 @@ def check_layers(network: nn.Module, stacks: Mapping[str, FoundStack], trial: Tr
             _refuse_layers(without)
 
 
-def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial) -> None:
+def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial) -> Tensor | None:
     """Run ``model`` once more as pages do, and refuse it if that fails or does not record every map.
+
+    Returns:
+        The output of its last stack, [1, position, model]; ``None`` for a sound, which is not run.
 
     Raises:
         CheckpointError: If the pass fails, a layer has no map, a decoder attends to later tokens, or the logits are
             not those of the trial.
     """
     if model.sounds is not None:  # a whole sound would take gigabytes in a large model
-        return
+        return None
     names = {name for name in model.probes if name.endswith("attention.weights")}
     try:
         with torch.inference_mode(), record(names=names) as recording:
-            output = model(*ids.values())
+            hidden = model.last_hidden(*ids.values())
+            output = model.read_out(hidden, next(iter(ids.values())))
     except Exception as error:
         raise CheckpointError(
             "{name} runs, but not when its output is computed in two steps, as the pages need: {problem}",
@@ -85,13 +89,14 @@ def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial
         with torch.inference_mode():
             expected = model.network(pixel_values=model.images.pixels(ids["encoder"]))["logits"]
     if expected is None or model.config.pooling:
-        return
+        return hidden
     same_shape = output.shape == expected.shape
     if not same_shape or float((output - expected).abs().max()) > _TOLERANCE * float(expected.abs().max()):
         raise CheckpointError(
             "{name} computes other logits when its output is computed in two steps, as the pages need",
             name=model.config.architecture,
         )
+    return hidden
 
 
 def _refuse_layers(layers: list[int]) -> None:

@@ -48,8 +48,7 @@ def tried_on_sounds(
             _check_order(network, stack, inputs)
             # What precedes the positions is computed from the sound, not read from a table.
             stack.position_module, stack.position_rows = None, whole
-        for stack in stacks.values():
-            find_positions(network, stack, inputs)
+        find_positions(network, stacks.values(), inputs)
     return stacks, given, trial
 
 
