@@ -25,7 +25,7 @@ from transformer.guests.image_folder import image_class, image_input, pads_texts
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.position_kinds import find_positions
 from transformer.guests.second_pass import check_layers, check_second_pass
-from transformer.guests.sound_folder import reads_spectrograms, sound_input
+from transformer.guests.sound_folder import check_reads_no_other_sounds, reads_spectrograms, sound_input
 from transformer.guests.sound_trial import tried_on_sounds
 from transformer.guests.structure import FoundStack, find_stacks
 from transformer.guests.trial_pass import N_SOURCE, N_TARGET, Trial, trial_pass
@@ -150,14 +150,9 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
             "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
         )
     if reads_spectrograms(architecture):
-        if stacks != "encoder-decoder":
-            raise CheckpointError(
-                "architectures {name}: of models that read sounds, only those that write text can be opened",
-                name=repr(architecture),
-            )
         described = _described(theirs, stacks, architecture, ())
         sizes = {"max_length": getattr(theirs, "max_target_positions", described.max_length), "pad_id": None}
-        return replace(described, sound=sound_input(folder, theirs), **sizes)
+        return replace(described, sound=sound_input(folder, theirs, architecture), **sizes)
     return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
 
 
@@ -188,7 +183,10 @@ def _architecture(fields: dict) -> str:
         name = str(mapping.get(fields["model_type"], ""))
     known = [task for task in _TASKS if name.endswith(task)]
     found = getattr(transformers, name, None) if name.isidentifier() else None
-    if not known or not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
+    is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
+    if is_model:
+        check_reads_no_other_sounds(name)
+    if not known or not is_model:
         raise CheckpointError(
             "architectures {name}: only models that predict tokens, or classify or encode sentences or images, can be "
             "opened",

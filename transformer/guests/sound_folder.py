@@ -22,17 +22,41 @@ _TASK, _NO_TIMES = "<|transcribe|>", "<|notimestamps|>"
 
 def reads_spectrograms(architecture: str) -> bool:
     """Whether a class of ``transformers`` reads the spectrogram of a sound."""
+    return _input_name(architecture) == "input_features"
+
+
+def check_reads_no_other_sounds(architecture: str) -> None:
+    """Refuse a class that reads the samples of a sound, or a spectrogram without writing text.
+
+    Raises:
+        CheckpointError: If it does.
+    """
+    writes = architecture.endswith("ForConditionalGeneration")
+    if _input_name(architecture) == "input_values" or (reads_spectrograms(architecture) and not writes):
+        raise _only_whisper(architecture)
+
+
+def _input_name(architecture: str) -> str:
     import transformers
 
-    return getattr(getattr(transformers, architecture), "main_input_name", "") == "input_features"
+    return getattr(getattr(transformers, architecture), "main_input_name", "")
 
 
-def sound_input(folder: Path, theirs: Any) -> SoundInput:
+def _only_whisper(architecture: str) -> CheckpointError:
+    return CheckpointError(
+        "architectures {name}: of models that read sounds, only those can be opened that write text from Whisper's "
+        "log-mel spectrogram. Open a Whisper model instead, such as openai/whisper-tiny",
+        name=repr(architecture),
+    )
+
+
+def sound_input(folder: Path, theirs: Any, architecture: str) -> SoundInput:
     """Return what a model reads of a sound.
 
     Args:
         folder: The checkpoint.
         theirs: Its config of ``transformers``.
+        architecture: Its class in ``transformers``.
 
     Raises:
         CheckpointError: If its feature extractor is not Whisper's, or does not fit the model.
@@ -41,12 +65,7 @@ def sound_input(folder: Path, theirs: Any) -> SoundInput:
     kind = str(stored.get("feature_extractor_type") or _EXTRACTOR)
     n_positions, n_mels = (getattr(theirs, name, None) for name in ("max_source_positions", "num_mel_bins"))
     if kind != _EXTRACTOR or not isinstance(n_positions, int) or not isinstance(n_mels, int):
-        raise CheckpointError(
-            "its feature extractor is {kind}; of models that read sounds, only those can be opened that read the "
-            "log-mel spectrogram of a {known}",
-            kind=repr(kind)[:80],
-            known=_EXTRACTOR,
-        )
+        raise _only_whisper(architecture)
     found = log_mel_of({"feature_size": n_mels, **stored})
     for name, here, there in (
         ("feature_size", found.n_mels, n_mels),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -178,7 +177,7 @@ def test_a_sentence_padding_or_a_sound_that_is_not_here_is_refused(checkpoint: t
     [
         ({"chunk_length": 30}, "chunk_length"),
         ({"feature_size": 80}, "feature_size"),
-        ({"feature_extractor_type": "Wav2Vec2FeatureExtractor"}, "Wav2Vec2FeatureExtractor"),
+        ({"feature_extractor_type": "Wav2Vec2FeatureExtractor"}, "Open a Whisper model instead"),
         ({"dither": 0.5}, "dither"),
     ],
 )
@@ -193,15 +192,23 @@ def test_a_feature_extractor_that_does_not_fit_is_refused(
         transformer.load(tmp_path)
 
 
-def test_a_classifier_of_sounds_is_refused(tmp_path: Path) -> None:
-    import transformers
-
-    sizes: dict[str, Any] = {"d_model": 16, "encoder_layers": 1, "encoder_attention_heads": 2, "encoder_ffn_dim": 16}
-    config = transformers.WhisperConfig(
-        **sizes, vocab_size=60, decoder_layers=1, max_source_positions=50, num_mel_bins=8
-    )
-    transformers.WhisperForAudioClassification(config).save_pretrained(tmp_path)
-    with pytest.raises(CheckpointError, match="architectures"):
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("moonshine", "MoonshineForConditionalGeneration"),
+        ("speech_to_text", "Speech2TextForConditionalGeneration"),
+        ("wav2vec2", "Wav2Vec2ForCTC"),
+        ("wav2vec2", "Wav2Vec2Model"),
+        ("whisper", "WhisperForAudioClassification"),
+        ("whisper", "WhisperModel"),
+    ],
+)
+def test_another_reader_of_sounds_is_refused_with_what_can_be_opened_instead(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    """Its config says so before any weight is read."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": [name]}))
+    with pytest.raises(CheckpointError, match=f"'{name}': .* that write text from .* Open a Whisper model instead"):
         transformer.load(tmp_path)
 
 
