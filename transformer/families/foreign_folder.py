@@ -28,6 +28,7 @@ from transformer.families.values import Values
 from transformer.families.weights import StoredWeights, Table, assign, weight_files
 from transformer.models import Model
 from transformer.text.message import Message
+from transformer.variants.half_precision import saves_memory
 
 FAMILIES: dict[str, Family] = {
     "gpt2": GPT2,
@@ -49,7 +50,6 @@ FAMILIES: dict[str, Family] = {
     "t5": T5,
     "deberta-v2": DEBERTA,
 }
-KEPT_HALF_FROM = 500_000_000  # weights in half precision; 2 GB as float32. Below, speed matters more than memory.
 _CLASSIFIERS = ("bert", "roberta", "distilbert", "deberta-v2")
 _TASKS = ("TokenClassification", "QuestionAnswering", "MultipleChoice", "NextSentencePrediction", "ImageClassification")
 
@@ -135,7 +135,7 @@ def open_model(folder: Path, fields: dict, changes: dict[str, Tensor] | None = N
     family, config = _family(fields), read_config(folder, fields)
     with ExitStack() as stack:
         weights = _weights(folder, family, fields, stack, changes)
-        half = weights.n_half >= KEPT_HALF_FROM
+        half = saves_memory(weights.n_half)
         check_memory(folder, 4 * weights.n_numbers - (2 * weights.n_half if half else 0))
         config = _resolve_config(config, family, weights, fields)
         table = _add_tied_names(family.table(config), family, config)

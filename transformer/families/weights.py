@@ -187,7 +187,7 @@ def assign(model: Model, table: Table, weights: StoredWeights, *, half: bool = F
             expected=expected,
         )
     _refuse_more_layers(weights, set(chosen.values()))
-    places = _module_names(model)
+    places = modules_of_parameters(model)
     users: dict[str, list[str]] = {}
     for ours, theirs in chosen.items():
         users.setdefault(theirs, []).append(ours)
@@ -209,12 +209,17 @@ def assign(model: Model, table: Table, weights: StoredWeights, *, half: bool = F
 
 def _finite(name: str, weights: StoredWeights, *, half: bool) -> Tensor:
     tensor = weights.read(name, half=half)
-    # A single non-finite number makes the sum non-finite. A sum that merely overflows proves nothing.
-    if not isfinite(tensor.sum(dtype=torch.float32)) and not torch.isfinite(tensor).all():
+    if not all_finite(tensor):
         raise CheckpointError(
             "{file} holds numbers that are not finite (NaN or infinite) in {names}", file=weights.folder, names=name
         )
     return tensor
+
+
+def all_finite(tensor: Tensor) -> bool:
+    """Whether no number is NaN or infinite."""
+    # A single non-finite number makes the sum non-finite. A sum that merely overflows proves nothing.
+    return isfinite(tensor.detach().sum(dtype=torch.float32)) or bool(torch.isfinite(tensor).all())
 
 
 def _choose(ours: str, row: Stored, weights: StoredWeights) -> str:
@@ -239,7 +244,7 @@ def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
             )
 
 
-def _module_names(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
+def modules_of_parameters(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
     """Return where each parameter is used: a tied matrix is used in several modules."""
     places: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}
     for module in model.modules():

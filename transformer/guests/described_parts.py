@@ -35,6 +35,7 @@ from transformer.text.message import Message
 from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.grouped_attention import GroupedQueryAttention
+from transformer.variants.half_precision import HalfPrecisionLinear
 from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
@@ -168,7 +169,7 @@ def describe_positions(found: FoundStack) -> nn.Module:
 
 def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) -> nn.Module:
     """Return a guest's linear layer: the ``nn.Linear`` itself if used unchanged, otherwise a view of it."""
-    if rows is None and is_one(factor) and type(module) is nn.Linear:
+    if rows is None and is_one(factor) and type(module) in (nn.Linear, HalfPrecisionLinear):
         return module
     return SharedLinear(module, rows, factor)
 

@@ -25,6 +25,7 @@ from transformer.pictures.image_patches import ImageInput, ImageTokenizer
 from transformer.probes import Probe, current_recording, is_recording, is_watched, name_probes, record
 from transformer.sounds.time_positions import SoundInput, SoundPositions
 from transformer.text.message import Message
+from transformer.variants.half_precision import HALF_TYPES, HalfPrecisionLinear, keep_half
 from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
 
 _SAME = 1e-4  # of the largest number of a hidden state; another order of sums gives less
@@ -372,14 +373,19 @@ def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
                 projection = ScaledProjection(
                     *head.weight.shape[::-1], bias=head.bias is not None, scale=scale, cap=bound
                 )
-            projection.weight, projection.bias = head.weight, head.bias
+            parameters = dict(head.named_parameters())  # as they are stored
+            projection.weight, projection.bias = parameters["weight"], parameters.get("bias")
+            if projection.weight.dtype in HALF_TYPES:
+                keep_half(projection)
             stack.vocabulary_projection = projection
             return
 
 
 def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Module, nn.Module] | None:
     """Return our ``TokenHead``, norm(f(x W + b)) Eᵀ + c, and its norm, if the guest has these layers."""
-    dense = next((e for e in trial.events if type(e.module) is nn.Linear and same(e.input, hidden)), None)
+    dense = next(
+        (e for e in trial.events if type(e.module) in (nn.Linear, HalfPrecisionLinear) and same(e.input, hidden)), None
+    )
     last = next((e for e in trial.events if e.module is head), None)
     norm = None if last is None else next((e for e in trial.events if e.inputs and same(e.output, last.input)), None)
     if dense is None or last is None or norm is None:

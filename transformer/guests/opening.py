@@ -11,16 +11,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from transformer.disk.tensor_files import TensorFile, check_type
+from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, check_not_quantised, pooling_of
 from transformer.families.lora import add_change, check_all_fit
 from transformer.families.memory import check_memory
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
-from transformer.families.weights import weight_files
+from transformer.families.weights import all_finite, weight_files
 from transformer.guests.attention_function import register
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
+from transformer.guests.half_weights import fill_placeholders, kept_half, placeholder
 from transformer.guests.image_folder import image_class, image_input, pads_texts, text_class
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.position_kinds import find_positions
@@ -435,7 +436,7 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
 def _network(
     folder: Path, fields: dict, config: GuestConfig, changes: dict[str, Tensor], *, of_texts: bool = False
 ) -> tuple[nn.Module, tuple[str, ...]]:
-    """Return the network with float32 weights, and the names of stored tensors that it lacks."""
+    """Return the network and the names of stored tensors that it lacks."""
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
@@ -444,29 +445,28 @@ def _network(
     elif config.image is not None and not isinstance(theirs, model_class.config_class):
         theirs = _of_images(theirs)
     files = weight_files(folder)
-    sizes: dict[str, tuple[int, ...]] = {}
+    tensors: dict[str, StoredTensor] = {}
     for file in files:
         with TensorFile(file) as stored:
             for name, tensor in stored.tensors.items():
                 if name.endswith(_COUNTED):
                     continue
                 check_type(file, name, tensor.type)
-                sizes[name] = tensor.shape
-    n_numbers = sum(torch.Size(shape).numel() for shape in sizes.values())
-    check_memory(folder, 4 * n_numbers)
+                tensors[name] = tensor
+    sizes = {name: torch.Size(tensor.shape).numel() for name, tensor in tensors.items()}
+    n_numbers = sum(sizes.values())
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
         with torch.device("meta"):
-            expected = sum(parameter.numel() for parameter in model_class(theirs).parameters())
+            shapes = model_class(theirs)
+        expected = sum(parameter.numel() for parameter in shapes.parameters())
         if expected > 4 * n_numbers + 2**24:
             raise CheckpointError("it holds {found} numbers but the config asks for {expected}",
                                   found=n_numbers, expected=expected)  # fmt: skip
-        given = {"state_dict": _tensors(files, changes), "dtype": torch.float32, "output_loading_info": True}
-        try:
-            network, report = model_class.from_pretrained(None, config=theirs, attn_implementation=register(), **given)
-        except KeyError:  # the network supports only its own attention function
-            network, report = model_class.from_pretrained(None, config=theirs, attn_implementation="eager", **given)
+        half = kept_half(shapes, {name: tensor for name, tensor in tensors.items() if name not in changes})
+        check_memory(folder, 4 * n_numbers - 2 * sum(sizes[name] for name in half))
+        network, report = _built(model_class, theirs, files, changes, half)
     except CheckpointError as error:
         raise CheckpointError("{file} does not fit its config.json: {problems}", file=folder, problems=error) from error
     except Exception as error:
@@ -478,7 +478,7 @@ def _network(
         raise CheckpointError(
             "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=lacking[0][:200]
         )
-    broken = [name for name, tensor in network.named_parameters() if not torch.isfinite(tensor).all()]
+    broken = [name for name, tensor in network.named_parameters() if not all_finite(tensor)]
     if broken:
         raise CheckpointError(
             "{file} holds numbers that are not finite (NaN or infinite) in {names}",
@@ -488,15 +488,32 @@ def _network(
     return network.eval(), tuple(sorted(map(str, report["unexpected_keys"])))
 
 
-def _tensors(files: list[Path], changes: dict[str, Tensor]) -> dict[str, Tensor]:
+def _built(
+    model_class: Any, theirs: Any, files: list[Path], changes: dict[str, Tensor], half: frozenset[str]
+) -> tuple[nn.Module, Mapping[str, Any]]:
+    """Return the network with its weights, of which ``half`` stay in half precision, and a report."""
+    tensors = _tensors(files, changes, half)
+    halves = {name: tensors[name] for name in half}
+    tensors |= (placeholders := {name: placeholder(matrix.shape) for name, matrix in halves.items()})
+    given = {"config": theirs, "state_dict": tensors, "dtype": torch.float32, "output_loading_info": True}
+    try:
+        network, report = model_class.from_pretrained(None, attn_implementation=register(), **given)
+    except KeyError:  # the network supports only its own attention function
+        network, report = model_class.from_pretrained(None, attn_implementation="eager", **given)
+    if fill_placeholders(network, placeholders, halves):
+        return network, report
+    del network, tensors, given, halves
+    return _built(model_class, theirs, files, changes, frozenset())
+
+
+def _tensors(files: list[Path], changes: dict[str, Tensor], half: frozenset[str]) -> dict[str, Tensor]:
     """Load all tensors into the memory of this process: truncating a mapped file would end the server."""
     found: dict[str, Tensor] = {}
     for file in files:
         with TensorFile(file) as weights:
-            found |= {
-                name: add_change(name, weights.read(name).float(), changes)
-                for name in weights.tensors
-                if not name.endswith(_COUNTED)
-            }
+            for name in weights.tensors:
+                if not name.endswith(_COUNTED):
+                    tensor = weights.read(name)
+                    found[name] = tensor if name in half else add_change(name, tensor.float(), changes)
     check_all_fit(changes, set(found))
     return found

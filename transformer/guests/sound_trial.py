@@ -64,7 +64,7 @@ def _table(network: Any, n_positions: int) -> nn.Embedding:
 def _shortened(network: Any, table: nn.Embedding, n_positions: int) -> Iterator[None]:
     """Let the encoder read ``n_positions`` only."""
     config = network.get_encoder().config
-    before = config.max_source_positions, table.weight, table.num_embeddings
+    before = config.max_source_positions, dict(table.named_parameters())["weight"], table.num_embeddings
     config.max_source_positions, table.num_embeddings = n_positions, n_positions
     table.weight = nn.Parameter(table.weight.detach()[:n_positions], requires_grad=False)
     try:

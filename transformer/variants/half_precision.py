@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer.variants.output_heads import ScaledProjection
 
 HALF_TYPES = (torch.float16, torch.bfloat16)
+KEPT_HALF_FROM = 500_000_000  # weights; 2 GB as float32
 _BLOCK = 2**20  # numbers that are widened at a time: 4 MB
 _scratch = threading.local()
 
@@ -68,6 +69,11 @@ _CLASSES = {
     ScaledProjection: HalfPrecisionProjection,
     nn.Embedding: HalfPrecisionEmbedding,
 }
+
+
+def saves_memory(n_weights: int) -> bool:
+    """Whether so many weights in half precision stay so: in a small model, speed matters more than memory."""
+    return n_weights >= KEPT_HALF_FROM
 
 
 def can_be_half(module: nn.Module) -> bool:

@@ -10,9 +10,9 @@ from torch import nn
 
 import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
-from transformer.families import foreign_folder
 from transformer.layers.costs import parameter_statistics
 from transformer.layers.gradient_step import training_step
+from transformer.variants import half_precision
 from transformer.variants.half_precision import HALF_TYPES, keep_half, widen
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel
 
@@ -32,7 +32,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[transformer.Checkpoint, transformer.Checkpoint]:
     """Return the model in float32, and with its matrices in half precision."""
     wide = transformer.load(folder)
-    monkeypatch.setattr(foreign_folder, "KEPT_HALF_FROM", 1)
+    monkeypatch.setattr(half_precision, "KEPT_HALF_FROM", 1)
     return wide, transformer.load(folder)
 
 
