@@ -8,6 +8,7 @@ import pytest
 import transformer
 from ui.words.texts import page_texts
 from views.add_norm.add_norm_view_model import add_norm_view_model, norms_by_place
+from views.add_norm.vector_strips_figure import Strip, vector_strips
 
 SENTENCE = "The old man told us a story."
 
@@ -82,3 +83,21 @@ def test_in_a_post_norm_model_the_norm_sets_the_length(view_model_of):
     np.testing.assert_allclose(lengths[1:], after, rtol=1e-6)
     for text in page_texts("add_norm"):
         assert "γ" in text["growth_caption_post"] and "γ" not in text["growth_caption"]
+
+
+def test_the_cells_of_the_figure_are_the_vectors_that_are_added() -> None:
+    """The normalised copy is among them in the order of the computation, but a reader who adds a column skips it."""
+    rng = np.random.default_rng(0)
+    x, update = rng.normal(size=(2, 8))
+    shown = [
+        Strip("x", x),
+        Strip("copy", (x - x.mean()) / x.std(), normalized=True, is_copy=True),
+        Strip("+", update),
+        Strip("=", x + update),
+    ]
+    texts = {"spread": "std", "numbers": "", "all_of_it": ""}
+    cells, *others = vector_strips(shown, root_mean_square=False, **texts).data
+    values = np.asarray(cells.z)
+    assert np.isnan(values[1]).all()
+    np.testing.assert_allclose(np.nansum(values[:3], axis=0), values[3], atol=1e-6)
+    assert any(trace.mode == "text" and set(trace.y) == {1} and len(trace.x) == 5 for trace in others)

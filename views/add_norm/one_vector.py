@@ -80,6 +80,7 @@ def _strips(view_model: AddNormViewModel, text: PageText) -> list[Strip]:
             ),
             vector,
             normalized=name == "normalized",
+            is_copy=copies and name == "normalized",
         )
         for name, sublayer, vector in view_model.vectors
     ]

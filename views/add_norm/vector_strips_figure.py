@@ -23,12 +23,14 @@ _COLUMNS = ([0.0, 0.36], [0.39, 0.92], [0.93, 1.0])  # numbers, distribution of 
 class Strip:
     """One vector, [model], with the name of its row; ``normalized`` if a norm has just produced it.
 
-    Such a row is grey, since orange stands for positive numbers, and its name may have several lines.
+    Such a row is grey, since orange stands for positive numbers, and its name may have several lines. The numbers of a
+    copy have no cells: it is not one of the vectors that are added.
     """
 
     name: str
     vector: np.ndarray
     normalized: bool = False
+    is_copy: bool = False
 
 
 def vector_strips(
@@ -47,13 +49,24 @@ def vector_strips(
     centre = np.zeros(len(rows)) if root_mean_square else whole.mean(axis=1)
     size = np.sqrt(np.square(whole).mean(axis=1)) if root_mean_square else whole.std(axis=1)
     figure = Sheet(n_columns=3)
-    cells = parts.heatmap(
-        whole[:, :few], hover="%{y}<br>x<sub>%{x}</sub>", bar=None, limit=limit, y=rows, ygap=22, xgap=2
-    )
+    copies = np.array([strip.is_copy for strip in shown])
+    filled = np.where(copies[:, np.newaxis], np.nan, whole[:, :few])
+    cells = parts.heatmap(filled, hover="%{y}<br>x<sub>%{x}</sub>", bar=None, limit=limit, y=rows, ygap=22, xgap=2)
     figure.add_trace(cells, col=1)
     texts = [[_two_decimals(value) for value in row] for row in whole[:, :few].tolist()]
-    written = parts.cell_texts({**cells, "z": np.clip(whole[:, :few], -limit, limit)}, texts=texts)
+    written = parts.cell_texts({**cells, "z": np.clip(filled, -limit, limit)}, texts=texts)
     figure.add_trace({**written, "textfont": {**written["textfont"], "size": style.TITLE_SIZE}}, col=1)
+    for row in np.flatnonzero(copies).tolist():
+        figure.scatter(
+            x=np.arange(few),
+            y=np.full(few, row),
+            mode="text",
+            text=texts[row],
+            textfont={"size": style.TICK_SIZE, "color": style.NEUTRAL},
+            customdata=whole[row, :few],
+            hovertemplate=style.hover("x<sub>%{x}</sub>", style.exact("customdata")),
+            col=1,
+        )
     for row, strip in enumerate(shown):
         colour = style.NEUTRAL if strip.normalized else style.BAR
         band = np.clip([centre[row] - size[row], centre[row] + size[row]], -limit, limit).tolist()
