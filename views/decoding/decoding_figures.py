@@ -37,13 +37,15 @@ def candidate_bars(
     axis: str = N_("next-token probability"),
     row: str = N_("candidate"),
     chosen_name: str = N_("chosen"),
+    other_name: str = "",
 ) -> go.Figure:
     """Draw the most likely next tokens with their probabilities, the chosen one in its own colour.
 
     ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
     not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
     bar. The axis is fixed to 0…1, or ends at the largest bar with ``stretch``, as its title then says. ``axis`` names
-    the event whose probability is shown, ``row`` the meaning of a bar, ``chosen_name`` that of the coloured one.
+    the event whose probability is shown, ``row`` the meaning of a bar, ``chosen_name`` that of the coloured one, and
+    ``other_name`` that of the others, by default ``row``.
     """
     require_columns(candidates, name="candidates", columns=("piece", "probability"))
     values = as_probabilities(candidates["probability"], name="probability", axes=("candidate",))
@@ -56,7 +58,7 @@ def candidate_bars(
         labels.append(_("all others"))
         cut = np.append(cut, False)
     figure = Sheet(parts.bar_rows(values, hover=style.lines("%{y}", _("probability")), colours=colours, cut=cut))
-    _explain(figure, chosen=chosen, cut=cut, row=row, chosen_name=chosen_name)
+    _explain(figure, chosen=chosen, cut=cut, row=other_name or row, chosen_name=chosen_name)
     style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
     figure.update_layout(margin_r=60)
     end, note = parts.share_axis(values, stretch=stretch)

@@ -231,7 +231,11 @@ def _show_classes(p: Page, shown: Verdict, names: list[str]) -> None:
     rows["chosen"] = rows.index == shown.best
     show_figure(
         decoding_figures.candidate_bars(
-            rows, axis=p.text["class_axis"], row=p.text["class_row"], chosen_name=p.text["class_chosen"]
+            rows,
+            axis=p.text["class_axis"],
+            row=p.text["class_row"],
+            chosen_name=p.text["class_chosen"],
+            other_name=p.text["class_other"],
         ),
         name="classes",
         caption=p.text["class_caption"].format(count=len(names)),
