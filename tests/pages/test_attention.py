@@ -351,7 +351,8 @@ def test_the_answer_without_the_head_is_written_only_when_asked_for(open_page: C
         ("en-fr", "The cat sat.", "whole output"),
         ("gpt-en", "My grandmother bakes apple pie every Sunday.", "whole text"),
         ("gpt-en", "The cat sat on", "whole output"),
-        ("sentiment", "I loved it.", "class"),
+        ("sentiment", "a funny but dull film", "positive"),
+        ("bert-en", "My grandmother bakes apple pie every ___.", "day"),
     ],
 )
 def test_the_effect_of_a_head_names_what_is_predicted(open_app, monkeypatch, checkpoint, sentence, what) -> None:

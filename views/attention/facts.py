@@ -130,17 +130,17 @@ def _effect(p: Page) -> None:
     with st.container(key="attention effect"):  # a lesson covers it
         _metric(
             p.text["effect"],
-            p.text["effect_value"].format(what=p.text[_measured_output(p)], factor=three_digits(effect.factor)),
+            p.text["effect_value"].format(what=_measured_output(p, effect), factor=three_digits(effect.factor)),
             p.text["effect_of"].format(change=signed(effect.change)),
             p.text["effect_help"].format(answer=answer),
         )
 
 
-def _measured_output(p: Page) -> str:
-    """Return the key of the text that names what is predicted."""
-    if p.checkpoint.config.n_classes:
-        return "effect_what_class"
-    return "effect_what_text" if prediction_rows(p.trace).everywhere else "effect_what"
+def _measured_output(p: Page, effect: HeadEffect) -> str:
+    """Return what is predicted: the class, the only token, or a name of all tokens."""
+    if len(effect.displays) == 1:
+        return effect.displays[0].removeprefix("·") or effect.displays[0]
+    return p.text["effect_what_text" if prediction_rows(p.trace).everywhere else "effect_what"]
 
 
 def _metric(label: str, value: str, below: str, explanation: str) -> None:
