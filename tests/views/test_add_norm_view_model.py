@@ -86,7 +86,7 @@ def test_in_a_post_norm_model_the_norm_sets_the_length(view_model_of):
 
 
 def test_the_cells_of_the_figure_are_the_vectors_that_are_added() -> None:
-    """The normalised copy is among them in the order of the computation, but a reader who adds a column skips it."""
+    """A reader who adds a column skips the normalised copy, although it is computed second."""
     rng = np.random.default_rng(0)
     x, update = rng.normal(size=(2, 8))
     shown = [
