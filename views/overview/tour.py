@@ -34,8 +34,10 @@ def offer_tour(p: Page) -> None:
 def _show_score(p: Page, tour: Lesson) -> None:
     score = score_of(tour)
     own = p.focus.sentence != opening_focus(p.focus.checkpoint).sentence
-    onward = p.text["tour_own"] if own else f"**{p.text['tour_finished']}** {p.text['tour_next']}"
+    onward = p.text["tour_own" if own else "tour_finished"]
     said = p.text["tour_score"].format(first=score.first, count=score.answered) if score.answered else ""
     # In the rest of the row and in small type, so that the picture below stays where it was.
-    with st.container(key="tour score", width="stretch"):
+    with st.container(key="tour score", width="stretch", gap=None):
         st.markdown(f":small[:material/flag: {onward} {said}]")
+        if st.button(p.text["tour_again"], type="tertiary", icon=":material/replay:", key="tour again"):
+            begin_lesson(tour)

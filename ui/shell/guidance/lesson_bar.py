@@ -190,7 +190,8 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
     """
     place = (lesson.name, number)
     tries = guesses.tries_at(place)
-    left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
+    first, second = st.columns(2, gap="medium")
+    left, right = first.container(gap="xsmall", key="lesson text"), second.container(gap="xsmall")
     left.markdown(f"**{text['do']}** {step.do}")
     if step.question and not guesses.is_answered(step, tries):
         with left:  # the hint takes the place of what to notice, so that the bar does not grow over the figure

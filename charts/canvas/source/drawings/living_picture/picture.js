@@ -293,6 +293,7 @@ export class LivingPicture {
     this.paintCards(pen, theme, stack, now, { left, right });
     const place = this.place(beat);
     const follow = place.stack === stack.name ? place.position : null;
+    this.reach = reach;
     // Complete lanes, then those on their way, cut off at the front.
     this.paintLanes(pen, theme, stack, now, 0, reach.from, follow);
     if (reach.shown > reach.from) {
@@ -524,7 +525,8 @@ export class LivingPicture {
         pen.globalAlpha = Math.min(1, 0.35 + weight);
         const cut = attention.isCut(layer, head);
         if (cut) pen.setLineDash([5, 5]);
-        pen.lineWidth = Math.max(0.6, weight * room * (heads.length > 1 ? 1.15 : 1));
+        // Lines of large weights are wide in narrow lanes, too.
+        pen.lineWidth = Math.max(0.6, weight * (heads.length > 1 ? Math.max(1.15 * room, 0.45 * this.lay.size) : room));
         this.bundled(pen, [keys[key].x + shift, from], [queries[query].x + shift, to], shift);
         if (cut) pen.setLineDash([]);
       });
@@ -580,7 +582,7 @@ export class LivingPicture {
   // --- feed-forward -----------------------------------------------------------------------------------------------------
 
   paintUnits(pen, theme, stack, layer, position, band, followed) {
-    this.unitsDrawn = true;
+    this.unitsDrawn ||= position < this.reach.from || band.bottom > this.reach.front;
     const units = stack.units_(layer, position);
     const { lanes } = this.lay.places[stack.name];
     const limit = stack.unitLimit;
