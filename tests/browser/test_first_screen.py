@@ -50,6 +50,19 @@ _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*
   + "[data-testid=stSidebar] [class*=st-key-sidebar-sentence], [data-testid=stSidebar] [class*=st-key-choose]")]
   .map((node) => node.getBoundingClientRect().bottom)"""
 
+# What can be tapped in the main area and is less than 36 pixels high. A slider of Streamlit has a large knob instead, and a
+# link within a sentence is a line high.
+_LOW = """() => {
+  const all = (root) => [...root.querySelectorAll("*")].flatMap((node) =>
+    [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
+  const size = (node) => (node.closest("label") ?? node).getBoundingClientRect();
+  return all(document.querySelector("[data-testid=stMain]"))
+    .filter((node) => node.matches("button, a[href], input, select, summary") && node.checkVisibility(
+      {opacityProperty: true, visibilityProperty: true}) && !node.closest("[data-testid=stSlider], p"))
+    .filter((node) => size(node).width > 2 && size(node).height < 35.5)
+    .map((node) => `${node.innerText || node.ariaLabel || node.className}: ${size(node).height}`);
+}"""
+
 
 def bottom(what: Locator) -> float:
     box = what.bounding_box()
@@ -232,6 +245,16 @@ def test_on_a_phone_the_title_takes_one_line_and_nothing_is_wider(
         assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") <= 390, name
         if name == "lens":  # its grid begins at the column that the sentence is about, the last but two
             page.wait_for_function("() => document.querySelector('.st-key-chart-logit-lens').scrollLeft > 200")
+
+
+def test_on_a_phone_everything_that_is_tapped_is_as_high_as_a_thumb_needs(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{shipped}/?checkpoint=en-fr&sentence={BAKES}", width=390, height=844)
+    for name in ("overview", "attention", "decoding", "training", "by_hand"):
+        page.goto(f"{shipped}/{'' if name == 'overview' else name}?checkpoint=en-fr&sentence={BAKES}")
+        settle(page)
+        assert eventually(page, lambda: page.evaluate(_LOW), []), (name, page.evaluate(_LOW))
 
 
 def test_what_to_look_for_leaves_the_figure_in_sight(shipped: str, visit: Callable[..., Page]) -> None:
