@@ -50,12 +50,12 @@ _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*
   + "[data-testid=stSidebar] [class*=st-key-sidebar-sentence], [data-testid=stSidebar] [class*=st-key-choose]")]
   .map((node) => node.getBoundingClientRect().bottom)"""
 
-# What can be tapped in the main area and is less than 36 pixels high. A slider of Streamlit has a large knob instead, and a
-# link within a sentence is a line high.
+# What can be tapped in the main area and is less than 36 pixels high. A slider of Streamlit has a large knob instead;
+# a link within a sentence is as high as a line.
 _LOW = """() => {
   const all = (root) => [...root.querySelectorAll("*")].flatMap((node) =>
     [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
-  const size = (node) => (node.closest("label") ?? node).getBoundingClientRect();
+  const size = (node) => ((node.matches("input") && node.closest("label")) || node).getBoundingClientRect();
   return all(document.querySelector("[data-testid=stMain]"))
     .filter((node) => node.matches("button, a[href], input, select, summary") && node.checkVisibility(
       {opacityProperty: true, visibilityProperty: true}) && !node.closest("[data-testid=stSlider], p"))
