@@ -52,7 +52,14 @@ _PATH_TEXTS = (
     *("row_reads", "row_predicts"),
     *("effect", "effect_value", "effect_of", "effect_what", "effect_what_class", "effect_help"),
     "effect_none",
-    *("trust_words", "trust_words_alone", "trust_unit_log_probability", "trust_head"),
+    *(
+        "trust_words",
+        "trust_words_alone",
+        "trust_row",
+        "trust_row_predicts",
+        "trust_unit_log_probability",
+        "trust_head",
+    ),
 )
 _PATH_WORDS = (  # of views/attention/attention_row_figures.py and trust_figure.py
     *(N_("score"), N_("power"), N_("weight"), N_("{n} other tokens together"), N_("sum = output of the head")),

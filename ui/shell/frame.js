@@ -2,6 +2,7 @@
 // figure in sight at every step of a lesson; what it shows, for the files of its figures; and the address of the view for
 // the page around the app, if there is one.
 const FIGURE = "canvas, .js-plotly-plot, svg.marks, .diagram, .chips";
+const COMES_LATE = 60000; // milliseconds; a part of a page may wait for long computations
 const PATIENCE = 20000; // milliseconds; a figure comes after this script, and a class of thirty keeps a laptop busy
 
 const LOOK_AGAIN = 300; // milliseconds; no event tells of every change of the address in all browsers
@@ -147,7 +148,7 @@ function keepInSight({ figure: part, lights }) {
   });
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
   for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });
-  setTimeout(stop, PATIENCE);
+  setTimeout(stop, COMES_LATE);
 }
 
 // Between the row of pages and the lesson's bar at the foot; the upper edge counts most. Where the part that is named

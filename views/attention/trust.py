@@ -120,11 +120,13 @@ def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity
         return p.text["trust_words_alone"]
     most = int(np.nanargmax(np.abs(missed)))
     agreement = aligned["head"].agreement
+    answer, predicts = as_plain(quantity.display), view.stack == "decoder"
+    word = answer if predicts else as_plain(view.query.labels[p.focus.token])
     return p.text["trust_words"].format(
-        row=as_plain(view.query.labels[p.focus.token]),
+        row=p.text["trust_row_predicts" if predicts else "trust_row"].format(word=word),  # as in the map above
         looked=labels[int(np.argmax(looked))],
         share=three_digits(float(looked.max())),
-        answer=as_plain(quantity.display),
+        answer=answer,
         missed=labels[most],
         change=signed(-float(missed[most])),
         unit=p.text[f"trust_unit_{quantity.of}"],

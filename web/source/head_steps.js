@@ -231,9 +231,14 @@ export function trustRow(figures, place, lost) {
   if (lost.every((value) => value === null)) return { said: texts.trust_words_alone, labels, rows };
   const most = (list) => list.reduce((best, value, k) => (Math.abs(value) > Math.abs(list[best] ?? 0) ? k : best), 0);
   const [looked, missed] = [most(own), most(lost)];
+  const answer = figures.run.prediction[row].text;
+  const named =
+    stack === "decoder"
+      ? fill(texts.trust_row_predicts, { word: answer })
+      : fill(texts.trust_row, { word: query[row].label });
   const said = fill(texts.trust_words, {
-    ...{ row: query[row].label, looked: labels[looked], share: threeDigits(own[looked]) },
-    ...{ answer: figures.run.prediction[row].text, missed: labels[missed], change: signed(-lost[missed]) },
+    ...{ row: named, looked: labels[looked], share: threeDigits(own[looked]) },
+    ...{ answer, missed: labels[missed], change: signed(-lost[missed]) },
     ...{ unit: texts.trust_unit_log_probability, agreement: rows[0].rho },
   });
   return { said, labels, rows };
