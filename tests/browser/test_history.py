@@ -172,6 +172,52 @@ def test_back_in_the_moment_of_a_click_on_a_page(app: str, visit: Callable[..., 
     assert page.url == left
 
 
+def test_a_page_that_opens_before_a_sentence_is_answered_keeps_its_entry(app: str, visit: Callable[..., Page]) -> None:
+    """Its address counted as that of a half-typed sentence, so the next sentence replaced it, and Back skipped it."""
+    page = visit(f"{app}/tokens?sentence=My+dog+is+big.")
+    hand, box, before = Hand(page), page.get_by_role("textbox", name="Sentence", exact=True), entry(page)
+    hand.write(box, "My cat is big.")
+    page.evaluate(_HOLD_REACT)
+    hand.click(link_to_heads(page))
+    page.wait_for_function(_ALL_HEARD, polling=50)
+    page.evaluate("window.letReactDraw()")
+    expect(page.get_by_role("heading", name="Heads", exact=True, level=1)).to_be_visible()
+    settle(page)
+    assert entries_since(page, before) == 2 and urlsplit(page.url).path == "/heads"
+    hand.write(box, "My hen is big.")
+    page.keyboard.press("Enter")
+    assert eventually(page, lambda: said(page)["sentence"], ["My hen is big."])
+    assert entries_since(page, before) == 3
+    back(page)
+    assert said(page)["sentence"] == ["My cat is big."] and urlsplit(page.url).path == "/heads"
+
+
+def test_a_sentence_that_is_typed_after_back_makes_an_entry(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}{OWN}")
+    hand, box, before = Hand(page), page.get_by_role("textbox", name="Sentence", exact=True), entry(page)
+    for sentence in ("My cat is", "My hen is"):  # half typed: the cursor stays in the box
+        hand.write(box, sentence)
+        assert eventually(page, lambda sentence=sentence: said(page)["sentence"], [sentence])
+        settle(page)
+        assert entries_since(page, before) == 1
+        back(page)
+    assert entry(page) == before and said(page)["sentence"] == ["My dog is big."]
+
+
+def test_what_is_chosen_after_enter_makes_an_entry(app: str, visit: Callable[..., Page]) -> None:
+    """Enter after the page had followed waited for an answer, so the choice replaced the sentence."""
+    page = visit(f"{app}{OWN}")
+    hand, before = Hand(page), entry(page)
+    hand.write(page.get_by_role("textbox", name="Sentence", exact=True), "My cat is big.")
+    assert eventually(page, lambda: said(page)["sentence"], ["My cat is big."])
+    settle(page)
+    page.keyboard.press("Enter")
+    hand.click(page.get_by_test_id("stSidebar").get_by_role("radio", name="0", exact=True).last)
+    assert eventually(page, lambda: said(page).get("head", ["0"]), ["0"])
+    settle(page)
+    assert entries_since(page, before) == 2
+
+
 def test_the_address_of_a_page_is_there_before_it_is_drawn(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}{OWN}")
     for title, path in (("Overview", "/"), ("Tokens", "/tokens")):

@@ -63,8 +63,10 @@ function makeOneEntry(pages) {
     if (next.pathname !== location.pathname) return;
     const name = opened(next);
     if (name) next.pathname = pathOf(name);
+    const here = !name && !opened(location);
+    const typed = usually === push && globalThis.glassformerTyping?.takesPlace(here); // typing/typing.js
     if (next.pathname !== location.pathname) push(state, unused, next);
-    else if (!name) (opened(location) ? replace : usually)(state, unused, next);
+    else if (!name) (here && !typed ? usually : replace)(state, unused, next);
   };
   history.pushState = write(push);
   history.replaceState = write(replace);

@@ -53,7 +53,7 @@ class Typing {
   #asked = 0;
   #under = null; // what the pointer went down on
   #entry = false; // whether the address of a half typed sentence is the newest entry of the browser's history
-  #ending = false;
+  #whole = false; // whether the sentence that was taken last is not typed on
 
   constructor() {
     const capture = { capture: true };
@@ -64,7 +64,7 @@ class Typing {
     window.addEventListener("click", (event) => this.#clicked(event), capture);
     window.addEventListener("pointerup", (event) => this.#released(event), capture);
     this.#measure();
-    this.#keepHistoryShort();
+    window.addEventListener("popstate", () => (this.#entry = false)); // Back leads to another entry
   }
 
   // The shorter of the last two answers: a first one may have opened a model.
@@ -126,7 +126,6 @@ class Typing {
     const box = this.#box(event);
     if (!box || !event.isTrusted || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     if (box instanceof HTMLTextAreaElement) event.preventDefault(); // no new line
-    this.#dirty.add(box);
     this.#take(box);
     this.#sentenceIsWhole();
   }
@@ -182,8 +181,8 @@ class Typing {
   #take(box) {
     clearTimeout(this.#timer);
     if (box.disabled) return; // there is no server
-    this.#dirty.delete(box);
-    this.#asked = performance.now();
+    if (this.#dirty.delete(box)) this.#asked = performance.now(); // otherwise no answer comes
+    this.#whole = false;
     this.#enter(box);
   }
 
@@ -254,19 +253,15 @@ class Typing {
   }
 
   #sentenceIsWhole() {
-    if (this.#asked) this.#ending = true;
-    else this.#entry = false;
+    this.#whole = true;
+    if (!this.#asked) this.#entry = false;
   }
 
-  // One entry for a sentence, not one for each pause while it was typed.
-  #keepHistoryShort() {
-    const push = history.pushState.bind(history);
-    history.pushState = (state, unused, address) => {
-      const here = new URL(address ?? "", location.href).pathname === location.pathname;
-      if (this.#entry && here && this.#asked) history.replaceState(state, unused, address);
-      else push(state, unused, address);
-      this.#entry = here && this.#asked > 0 && !this.#ending;
-      this.#ending = false;
-    };
+  // One entry for a sentence, not one for each pause while it was typed: whether an address takes the place of the newest
+  // entry. frame.js asks for each one; `here`: it is one of the page that is shown, not of one that is being opened.
+  takesPlace(here) {
+    const half = this.#entry && this.#asked > 0;
+    this.#entry = here && this.#asked > 0 && !this.#whole;
+    return half && here;
   }
 }
