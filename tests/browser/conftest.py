@@ -122,6 +122,14 @@ def settle(page: Page) -> None:
     page.wait_for_function(_CALM, arg=next(_WAITS), polling=50, timeout=_SETTLE_LIMIT)
 
 
+def eventually(page: Page, read: Callable[[], object], expected: object, *, seconds: float = 30.0) -> bool:
+    """Return whether ``read()`` returns ``expected`` within some seconds."""
+    end = time.monotonic() + seconds
+    while (found := read()) != expected and time.monotonic() < end:
+        page.wait_for_timeout(100)
+    return found == expected
+
+
 def pause(page: Page, milliseconds: int) -> None:
     """Wait by the page's own clock and for two frames.
 

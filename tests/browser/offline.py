@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser, Frame, Page
+
+from tests.browser.scenes import painted
 
 
 @contextmanager
@@ -35,8 +36,7 @@ def tip_at(frame: Page | Frame, place: tuple[str, ...], row: int, column: int) -
     """Return the tooltip of a map for a cell; ``place`` names the corner and steps in its geometry."""
     canvas = frame.locator("canvas")
     canvas.scroll_into_view_if_needed()
-    canvas.and_(frame.locator("[data-geometry]")).wait_for()
-    geometry = json.loads(canvas.get_attribute("data-geometry"))
+    geometry, _ = painted(canvas)
     for name in place:
         geometry = geometry[name]
     x, y = geometry["x"] + (column + 0.5) * geometry["stepX"], geometry["y"] + (row + 0.5) * geometry["stepY"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+
+from playwright.sync_api import FloatRect, Locator
 
 from tests.browser.seats import Seat, Seats
 
@@ -24,6 +26,27 @@ _AT_REST = f"""(wait) => {{
     return window.framesAtRest >= 5;
 }}"""
 
+# What an input event changes is painted in the next frame, however late that comes.
+_NEXT_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+_PAINTED = f"""async (canvas) => {{
+    for (let before = "", at = 0; canvas.isConnected; at += 1) {{
+        await {_NEXT_FRAMES};
+        const {{ x, y, width, height }} = canvas.getBoundingClientRect();
+        const now = JSON.stringify([canvas.dataset.geometry, {{ x, y, width, height }}]);
+        if (canvas.dataset.geometry && (now === before || at > 60)) return now;
+        if (at > 1800) throw new Error("the canvas stays empty");
+        before = now;
+    }}
+}}"""
+
+
+def painted(canvas: Locator) -> tuple[dict, FloatRect]:
+    """Return the geometry of a canvas and its box on the page, once both stand still, or play on."""
+    while (found := canvas.evaluate(_PAINTED)) is None:  # it was drawn anew meanwhile
+        pass
+    geometry, box = json.loads(found)
+    return json.loads(geometry), box
+
 
 class Canvas:
     """One scene of the harness in one browser tab, with everything that was transferred."""
@@ -41,11 +64,12 @@ class Canvas:
 
     @property
     def geometry(self) -> dict:
-        return json.loads(self.page.get_attribute("canvas", "data-geometry"))
+        self._next_frames()
+        return json.loads(self.page.get_attribute("canvas[data-geometry]", "data-geometry"))
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Convert a position on the canvas to a position on the page."""
-        box = self.page.locator("canvas").bounding_box()
+        box = self.page.locator("canvas[data-geometry]").bounding_box()
         return box["x"] + x, box["y"] + y
 
     def cell(self, row: int, column: int) -> tuple[float, float]:
@@ -66,20 +90,37 @@ class Canvas:
         self.rest()
 
     def tip(self) -> str:
+        self._next_frames()
         tip = self.page.locator(".tip")
         return tip.inner_text() if tip.is_visible() else ""
 
     def pixel(self, x: float, y: float) -> tuple[int, ...]:
-        read = f"""([x, y]) => {{
+        return self.pixels([(x, y)])[0]
+
+    def pixels(self, places: Sequence[tuple[float, float]]) -> list[tuple[int, ...]]:
+        """Return the colours (red, green, blue, alpha) at these places in the next frame."""
+        read = f"""async (places) => {{
+            await {_NEXT_FRAMES};
             const canvas = {FIND_CANVAS};
             const ratio = canvas.width / canvas.clientWidth;
-            return [...canvas.getContext("2d").getImageData(Math.round(x * ratio), Math.round(y * ratio), 1, 1).data];
+            const pen = canvas.getContext("2d");
+            return places.map(([x, y]) =>
+                [...pen.getImageData(Math.round(x * ratio), Math.round(y * ratio), 1, 1).data]);
         }}"""
-        return tuple(self.page.evaluate(read, [x, y]))
+        return [tuple(colour) for colour in self.page.evaluate(read, [list(place) for place in places])]
+
+    def live(self) -> str:
+        """Return what a screen reader is told, in the next frame."""
+        self._next_frames()
+        return self.page.locator(".live").inner_text()
+
+    def _next_frames(self) -> None:
+        self.page.evaluate(f"() => {_NEXT_FRAMES}")
 
     def colours(self) -> int:
         """Return the number of different colours on the canvas; 1 if it is blank."""
-        count = f"""() => {{
+        count = f"""async () => {{
+            await {_NEXT_FRAMES};
             const canvas = {FIND_CANVAS};
             const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
             return new Set(new Uint32Array(data.buffer)).size;

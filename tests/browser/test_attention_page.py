@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 import transformer
 from charts.toolkit.shades import colour_at
 from charts.toolkit.style import SEQUENTIAL, three_digits
 from tests.browser.conftest import settle
+from tests.browser.scenes import painted
 from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
@@ -41,7 +41,7 @@ def cell(page: Page, row: int, column: int, *, drawing: int = 0) -> tuple[float,
     """Return the centre of a cell as a position on the page."""
     canvas = page.locator("canvas[data-geometry]").nth(drawing)
     canvas.scroll_into_view_if_needed()
-    place, box = json.loads(canvas.get_attribute("data-geometry")), canvas.bounding_box()
+    place, box = painted(canvas)
     return (
         box["x"] + place["x"] + (column + 0.5) * place["stepX"],
         box["y"] + place["y"] + (row + 0.5) * place["stepY"],
@@ -68,14 +68,14 @@ def test_a_cell_says_its_weight_and_opens_its_arithmetic_and_its_address_brings_
     settle(page)
     row, read, column = trace.prediction.labels[2], trace.target.labels[2], view.key.labels[3]
     wanted = f"to predict ‘{row}’, the row of ‘{read}’ looks at ‘{column}’"
-    assert wanted in heading.inner_text()
+    expect(heading).to_contain_text(wanted)
     weight = f"{float(view.weights[1, 2, 3]):.9g}"
-    assert f"Recorded in the model: {weight}" in page.locator(".st-key-attention-arithmetic").inner_text()
+    expect(page.locator(".st-key-attention-arithmetic")).to_contain_text(f"Recorded in the model: {weight}")
     asked = parameters(page)
     assert (asked["token"], asked["attention_key"]) == ("2", "3")
 
     again = open_at(visit, page.url)
-    assert wanted in again.get_by_text("The arithmetic of one cell").inner_text()
+    expect(again.get_by_text("The arithmetic of one cell")).to_contain_text(wanted)
 
 
 def test_a_click_on_a_predicted_token_follows_the_row_that_bears_its_name(
@@ -83,13 +83,13 @@ def test_a_click_on_a_predicted_token_follows_the_row_that_bears_its_name(
 ) -> None:
     page = open_at(visit, f"{app}/attention?{PLACE}")
     chips = page.locator(".strip button.token")
-    assert chips.all_inner_texts() == list(trace.prediction.displays)
-    assert chips.nth(1).get_attribute("aria-pressed") == "true", "an older link keeps its row"
+    expect(chips).to_have_text(list(trace.prediction.displays))
+    expect(chips.nth(1), "an older link keeps its row").to_have_attribute("aria-pressed", "true")
     chips.nth(3).click()
     page.wait_for_url(re.compile(r"token=3"))
     word = trace.prediction.labels[3].removeprefix("·")
     page.get_by_text(f"To predict {word}, head 1").first.wait_for(timeout=60_000)
-    assert chips.nth(3).get_attribute("aria-pressed") == "true"
+    expect(chips.nth(3)).to_have_attribute("aria-pressed", "true")
 
 
 def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_word(
@@ -100,12 +100,14 @@ def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_wo
     page = open_at(visit, address, width=1280, height=720, dark=True)
     view = transformer.trace(tiny_checkpoint("bert"), sentence).attention("encoder", 1)
     words = page.locator(".shaded .word")
-    assert words.count() == len(view.key) and page.locator(".shaded img").count() == 0
+    expect(words).to_have_count(len(view.key))
+    assert page.locator(".shaded img").count() == 0
     assert [text.strip() for text in words.all_text_contents()] == [
         (token.display.removeprefix("·") or token.display).strip() for token in view.key
     ]
     words.nth(3).hover()
     said = page.locator(".shaded .said")
+    expect(said).to_contain_text("It receives most attention from: ")
     weight, by = said.inner_text().split(". It receives most attention from: ")
     assert weight.endswith(three_digits(float(view.weights[1, 2, 3]))) and len(by.split(", ")) <= 3
     ground = words.nth(3).evaluate("node => getComputedStyle(node).backgroundColor")
@@ -116,7 +118,7 @@ def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_wo
     words.nth(4).click()
     settle(page)
     page.wait_for_url(re.compile(r"token=4"))
-    assert words.nth(4).get_attribute("aria-pressed") == "true"
+    expect(words.nth(4)).to_have_attribute("aria-pressed", "true")
     words.nth(4).focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
@@ -153,10 +155,10 @@ def test_every_step_draws_something(app: str, visit: Callable[..., Page], width:
 def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, visit: Callable[..., Page]) -> None:
     page = open_at(visit, f"{app}/heads?{PLACE}")
     canvas = page.locator("canvas[data-geometry]").first
-    geometry = json.loads(canvas.get_attribute("data-geometry"))
+    geometry, box = painted(canvas)
     tiles = geometry["tiles"]
     assert len(tiles) == 4 and geometry["large"]
-    box, (x, y, width, height) = canvas.bounding_box(), tiles[2]  # layer 1, head 0
+    x, y, width, height = tiles[2]  # layer 1, head 0
     page.mouse.click(box["x"] + x + width / 2, box["y"] + y + height / 2)
     page.get_by_text("Layer 1, head 0").first.wait_for(timeout=60_000)
     settle(page)

@@ -6,7 +6,6 @@ with the same figures (``canvas_harness.py``).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -16,9 +15,9 @@ from playwright.sync_api import expect
 
 from charts.toolkit import style
 from tests.browser import canvas_harness
+from tests.browser.conftest import eventually
 from tests.browser.scenes import FIND_CANVAS, Canvas, opened
 from tests.browser.seats import Seats
-from tests.browser.test_shell import eventually
 
 pytestmark = pytest.mark.browser
 
@@ -168,29 +167,28 @@ def test_the_keyboard_does_what_the_mouse_does(in_the_app):
     for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"):
         canvas.page.keyboard.press(key)
     # The first key puts the cursor on the first cell.
-    said = canvas.page.locator(".live").inner_text()
+    said = canvas.live()
     assert said.startswith(f"‘·cat’ looks at ‘·cat’: {SEEN.weights[2][2, 2]:.3g}")
     assert canvas.tip().startswith("‘·cat’ looks at ‘·cat’")
     assert len(canvas.sent) == before
     canvas.page.keyboard.press("Enter")
     canvas.says("cell (2, 2)")
-    assert (
-        canvas.page.locator("canvas").get_attribute("aria-label").startswith("decoder self-attention, layer 1, head 2")
-    )
+    name = canvas.page.locator("canvas").get_attribute("aria-label")
+    assert name.startswith("decoder self-attention, layer 1, head 2")
 
 
 def test_the_table_holds_the_same_numbers_and_tokens_stay_text(map_canvas):
     canvas = map_canvas
     canvas.page.get_by_role("button", name="Show the numbers as a table").click()
     table = canvas.page.locator("table")
-    assert table.locator("tbody tr").count() == len(canvas_harness.SENTENCE)
+    expect(table.locator("tbody tr")).to_have_count(len(canvas_harness.SENTENCE))
     row = table.locator("tbody tr").nth(7).locator("td").all_inner_texts()
     assert row[5] == f"{SEEN.weights[2][7, 5]:.3g}"
     assert row[8] == "masked"
     assert table.locator("thead th").nth(12).inner_text() == "·<b>"
     assert table.locator("b").count() == 0
     canvas.page.get_by_role("button", name="Show the numbers as a table").click()
-    assert canvas.page.locator("canvas").is_visible()
+    expect(canvas.page.locator("canvas")).to_be_visible()
 
 
 def test_the_picture_can_be_downloaded_at_twice_its_size(map_canvas, tmp_path):
@@ -270,7 +268,7 @@ class FakeAudio:
 
 def test_a_row_is_heard_as_one_tone_per_allowed_column_and_read_in_braille(show):
     canvas = show("map")
-    keyboard, live = canvas.page.keyboard, canvas.page.locator(".live")
+    keyboard = canvas.page.keyboard
     canvas.page.evaluate(FakeAudio.SCRIPT)
     canvas.page.evaluate(f"""() => {{
         window.tips = [];
@@ -283,7 +281,7 @@ def test_a_row_is_heard_as_one_tone_per_allowed_column_and_read_in_braille(show)
     row = len(canvas_harness.SENTENCE) - 3
     weights = SEEN.weights[2][row, : row + 1]
     keyboard.press("b")
-    text = live.inner_text()
+    text = canvas.live()
     assert text.startswith(f"‘{canvas_harness.SENTENCE[row]}’ looks at")
     assert text.endswith("".join("⠀⣀⣤⣶⣿"[int(np.ceil(4 * weight))] for weight in weights) + "⠒⠒")
     canvas.page.evaluate("window.tips = []")
@@ -305,9 +303,9 @@ def test_the_space_bar_paints_on_a_mask(in_the_app):
     canvas.page.locator("canvas").focus()
     for key in ("ArrowDown", "ArrowDown"):  # the first key puts the cursor on the first cell
         canvas.page.keyboard.press(key)
-    assert canvas.page.locator(".live").inner_text().startswith("‘·The’ looks at ‘<s>’: 0.196")
+    assert canvas.live().startswith("‘·The’ looks at ‘<s>’: 0.196")
     canvas.page.keyboard.press(" ")
-    assert canvas.page.locator(".live").inner_text().startswith("‘·The’ looks at ‘<s>’: masked")
+    assert canvas.live().startswith("‘·The’ looks at ‘<s>’: masked")
     canvas.says("stroke PaintMask(cells=(SelectCell(query=1, key=0),), allowed=False)")
 
 
@@ -328,7 +326,7 @@ def test_a_pattern_is_painted_with_pointer_and_space_bar_but_not_on_masked_cells
     for key in ("Home", "ArrowUp", "PageUp", "ArrowRight"):  # row 0: a later token
         canvas.page.keyboard.press(key)
     canvas.page.keyboard.press(" ")
-    assert "in the pattern" not in canvas.page.locator(".live").inner_text()
+    assert "in the pattern" not in canvas.live()
 
 
 def test_a_zoomed_map_keeps_its_letters_when_it_is_laid_out_again(show):
@@ -366,22 +364,21 @@ def test_within_a_head_of_the_grid_the_shift_key_moves(show):
     canvas.page.locator("canvas").focus()
     for key in ("ArrowDown", "ArrowDown", "Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight"):
         canvas.page.keyboard.press(key)
-    said = canvas.page.locator(".live").inner_text()
+    said = canvas.live()
     assert said.startswith("layer 1, head 0. ‘·The’ looks at ‘·The’: ≈")
     canvas.page.keyboard.press("ArrowRight")
-    assert canvas.page.locator(".live").inner_text().startswith("layer 1, head 1")
+    assert canvas.live().startswith("layer 1, head 1")
 
 
 def test_number_keys_switch_heads(show):
     canvas = show("lines")
     canvas.page.locator("canvas").focus()
     canvas.page.keyboard.press("ArrowDown")
-    assert "head 2: " in canvas.page.locator(".live").inner_text()
+    assert "head 2: " in canvas.live()
     for key in ("2", "7", "9"):  # there is no head 9
         canvas.page.keyboard.press(key)
-    pressed = canvas.page.locator(".chip[aria-pressed=true]").all_inner_texts()
-    assert pressed == ["0", "5", "7"]
-    said = canvas.page.locator(".live").inner_text()
+    expect(canvas.page.locator(".chip[aria-pressed=true]")).to_have_text(["0", "5", "7"])
+    said = canvas.live()
     assert "head 2: " not in said and "head 7: " in said
 
 
@@ -428,7 +425,7 @@ def test_a_line_runs_around_the_outlined_cells_only(show):
         place = canvas.geometry
         edge = {"left": (x - place["stepX"] / 2, y), "top": (x, y - place["stepY"] / 2)}[side]
         step = (1, 0) if side == "left" else (0, 1)
-        near = [canvas.pixel(edge[0] + at * step[0], edge[1] + at * step[1]) for at in (-1, 0, 1)]
+        near = canvas.pixels([(edge[0] + at * step[0], edge[1] + at * step[1]) for at in (-1, 0, 1)])
         return min(sum(colour) if alpha > 200 else 765 for *colour, alpha in near)  # gaps are transparent
 
     borders = {(3, 3): "left", (5, 3): "left", (2, 4): "top"}
@@ -442,7 +439,7 @@ def test_the_rule_between_blocks_crosses_no_name(show):
     place = canvas.geometry
     assert place["stepY"] < 12, "rows are lower than their names"
     y = place["y"] + 30 * place["stepY"]
-    rule = [canvas.pixel(place["x"] - left, y)[3] for left in range(1, 60)]
+    rule = [alpha for *_, alpha in canvas.pixels([(place["x"] - left, y) for left in range(1, 60)])]
     assert min(rule[:6]) > 0, "it begins beside the map"
     assert min(rule[9:]) == 0, "and is not seen between the letters of a name"
 
@@ -505,7 +502,7 @@ def test_all_heads_of_every_shape_stand_under_the_large_ones_on_a_projector(show
 def test_the_large_maps_stay_while_small_ones_are_scrolled_and_shared_keys_stand_together(in_the_app):
     canvas = in_the_app("heads 30 9 3", width=1280, height=720)
     page, pinned, whole = canvas.page, canvas.page.locator("canvas.pinned"), "canvas[data-geometry]"
-    place = json.loads(page.get_attribute(whole, "data-geometry"))
+    place = canvas.geometry
     width = place["tiles"][0][2]
     gaps = [b[0] - a[0] - a[2] for a, b in pairwise(place["tiles"][:9])]
     assert width >= 48 and all(gaps[at] > gaps[0] + 3 for at in (2, 5)), "three of them, then a wider gap"
@@ -514,14 +511,14 @@ def test_the_large_maps_stay_while_small_ones_are_scrolled_and_shared_keys_stand
     before = pinned.bounding_box()
     page.mouse.move(640, 600)
     page.mouse.wheel(0, 1500)
-    eventually(page, lambda: page.locator(whole).bounding_box()["y"] < -1000, True)
+    assert eventually(page, lambda: page.locator(whole).bounding_box()["y"] < -1000, True)
     after, picture = pinned.bounding_box(), page.locator(whole).bounding_box()
     assert 0 <= after["y"] <= before["y"] + 60 and after["height"] < 0.6 * 720
     seen = next(i for i, (_, y, _, tall) in enumerate(place["tiles"]) if picture["y"] + y > after["height"] + 120)
     x, y, width, height = place["tiles"][seen]
     page.mouse.move(picture["x"] + x + width / 2, picture["y"] + y + height / 2)
-    last = lambda: json.loads(page.get_attribute(whole, "data-geometry"))["large"][-1]  # noqa: E731
-    eventually(page, lambda: last()["tile"], seen)
+    last = lambda: canvas.geometry["large"][-1]  # noqa: E731
+    assert eventually(page, lambda: last()["tile"], seen)
     page.mouse.click(picture["x"] + x + width / 2, picture["y"] + y + height / 2)
     canvas.says(f"head HeadChoice(layer={seen // 9}, head={seen % 9})")
     large = last()
@@ -562,15 +559,13 @@ def test_the_keyboard_walks_over_the_small_maps_and_into_a_large_one(in_the_app)
     canvas = in_the_app("heads 30 9")
     canvas.page.locator("canvas").focus()
     canvas.page.keyboard.press("ArrowDown")
-    assert canvas.page.locator(".live").inner_text().startswith("layer 1, head 2 · Job of 1.2")
+    assert canvas.live().startswith("layer 1, head 2 · Job of 1.2")
     for _ in range(9):  # across the boundary of a block
         canvas.page.keyboard.press("ArrowDown")
-    assert canvas.page.locator(".live").inner_text().startswith("layer 10, head 2")
+    assert canvas.live().startswith("layer 10, head 2")
     for key in ("Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight"):
         canvas.page.keyboard.press(key)
-    assert (
-        canvas.page.locator(".live").inner_text().startswith("layer 10, head 2 · Job of 10.2. ‘·The’ looks at ‘·The’")
-    )
+    assert canvas.live().startswith("layer 10, head 2 · Job of 10.2. ‘·The’ looks at ‘·The’")
     canvas.page.keyboard.press("Enter")
     canvas.says("head HeadChoice(layer=10, head=2)")
 
@@ -607,7 +602,7 @@ def test_heads_are_switched_in_the_browser_and_a_token_is_returned(in_the_app):
     canvas.rest()
     assert canvas.colours() < colours
     canvas.page.get_by_role("button", name="head 2", exact=True).click()
-    assert canvas.page.get_by_role("button", name="head 2", exact=True).get_attribute("aria-pressed") == "true"
+    expect(canvas.page.get_by_role("button", name="head 2", exact=True)).to_have_attribute("aria-pressed", "true")
     place = canvas.geometry
     tip = canvas.hover(place["leftX"] - 20, place["top"] + 6.5 * place["line"])
     assert tip.split("\n") == ["‘·mat’ looks most at", "head 2: ‘·on’ 0.419"]
@@ -616,8 +611,7 @@ def test_heads_are_switched_in_the_browser_and_a_token_is_returned(in_the_app):
     assert len(canvas.sent) == before
     canvas.page.mouse.click(*canvas.at(place["leftX"] - 20, place["top"] + 9.5 * place["line"]))
     canvas.says("token 9")
-    pressed = canvas.page.locator(".chip[aria-pressed=true]").all_inner_texts()
-    assert pressed == ["2"]  # the reader's settings survive the rerun
+    expect(canvas.page.locator(".chip[aria-pressed=true]")).to_have_text(["2"])  # settings survive the rerun
 
 
 def test_the_picture_follows_the_theme_and_the_width(show):

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from harness.app_server import AppServer
+from tests.browser.conftest import eventually
 from tests.browser.hand import KEY, Hand
 from ui.shell.guidance.lessons import find_lesson, lessons
 from ui.words.texts import common, page_text
@@ -78,7 +79,7 @@ def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> Non
         assert desk.locator(".st-key-desk-code p").evaluate(_WIDEST), "the widest code is on one line of its column"
         picture = desk.locator("img.desk-qr")
         expect(picture).to_be_visible(timeout=SOON)
-        assert picture.evaluate("image => image.naturalWidth") > 50
+        assert eventually(desk, lambda: picture.evaluate("image => image.naturalWidth") > 50, True)
 
         _ask_from_a_lesson_in_another_language(desk)
 

@@ -7,23 +7,32 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import settle
-from tests.browser.test_shell import eventually
+from tests.browser.conftest import eventually, settle
+from tests.browser.scenes import painted
 
 pytestmark = pytest.mark.browser
 PROJECTOR = {"width": 1280, "height": 720}
 CANVAS = "[data-testid=stMain] canvas"
 
 
+def edges(place: Locator) -> tuple[float, float]:
+    """Return the upper and the lower edge of an element; outside of the window while it is drawn anew."""
+    box = place.bounding_box()
+    return (box["y"], box["y"] + box["height"]) if box else (-1.0, -1.0)
+
+
 def is_reached(place: Locator) -> None:
-    """Return whether the element has the keyboard focus and its top is in the window."""
+    """Check that the element has the keyboard focus and its top is in the window."""
     expect(place).to_be_focused()
-    assert 0 <= place.bounding_box()["y"] < 0.75 * PROJECTOR["height"]
+    assert eventually(place.page, lambda: 0 <= edges(place)[0] < 0.75 * PROJECTOR["height"], True), edges(place)
 
 
 def ends_in_the_window(place: Locator) -> None:
-    box = place.bounding_box()
-    assert box["y"] >= 0 and box["y"] + box["height"] <= PROJECTOR["height"]
+    def ends() -> bool:
+        upper, lower = edges(place)
+        return upper >= 0 and lower <= PROJECTOR["height"]
+
+    assert eventually(place.page, ends, True), edges(place)
 
 
 def test_the_keyboard_reaches_the_map_and_the_arithmetic_of_a_cell_stands_beside_it(
@@ -38,13 +47,13 @@ def test_the_keyboard_reaches_the_map_and_the_arithmetic_of_a_cell_stands_beside
     page.keyboard.press("Enter")
     expect(picture).to_be_focused()
 
-    before = picture.bounding_box()
+    _, before = painted(picture)
     picture.click(position={"x": 200, "y": 150})
     settle(page)
     arithmetic = page.locator(".st-key-attention-arithmetic")
     is_reached(arithmetic)
     ends_in_the_window(arithmetic)
-    assert picture.bounding_box() == before and arithmetic.bounding_box()["x"] >= before["x"] + before["width"]
+    assert painted(picture)[1] == before and arithmetic.bounding_box()["x"] >= before["x"] + before["width"]
 
     page.reload()  # opening an address moves no focus
     settle(page)
@@ -122,8 +131,12 @@ def test_the_bar_of_a_lesson_stays_in_sight_and_so_does_the_figure(shipped: str,
 
 def test_sliders_stand_beside_the_bars_that_they_move(shipped: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{shipped}/decoding", **PROJECTOR)
-    bars = page.locator(".st-key-figure-from-logits-to-a-choice .js-plotly-plot").bounding_box()
+    bars = page.locator(".st-key-figure-from-logits-to-a-choice .js-plotly-plot")
+
+    def is_beside(name: str) -> bool:
+        slider, drawn = page.locator(f".st-key-{name}").bounding_box(), bars.bounding_box()
+        lower, end = slider["y"] + slider["height"], drawn["y"] + drawn["height"]
+        return slider["x"] + slider["width"] <= drawn["x"] and drawn["y"] - 40 <= slider["y"] and lower <= end
+
     for name in ("temperature", "top_k", "top_p"):
-        slider = page.locator(f".st-key-{name}").bounding_box()
-        assert slider["x"] + slider["width"] <= bars["x"]
-        assert bars["y"] - 40 <= slider["y"] and slider["y"] + slider["height"] <= bars["y"] + bars["height"]
+        assert eventually(page, lambda name=name: is_beside(name), True), name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -11,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 import transformer
 from tests.browser.conftest import pause, settle
+from tests.browser.scenes import painted
 from tests.browser.seats import Seat
 from views.decoding.decoding_view_model import is_choice_of_words
 
@@ -31,7 +31,7 @@ def sentence_about(page: Page) -> str:
 
 
 def drawn_step(page: Page) -> int:
-    return json.loads(page.locator(".stepper canvas").get_attribute("data-geometry"))["step"]
+    return painted(page.locator(".stepper canvas"))[0]["step"]
 
 
 def rest(page: Page, step: int) -> None:
@@ -70,13 +70,13 @@ def test_keys_buttons_and_tokens_walk_through_the_answer_and_back(decoding: Page
     rest(decoding, 3)
     assert step_in_address(decoding) == "2"
     decoding.keyboard.press("ArrowLeft")
-    assert sentence_about(decoding) == said[1]
+    expect(decoding.locator(".stepper .sentence")).to_have_text(said[1], use_inner_text=True)
     decoding.keyboard.press("End")
     expect(count(decoding)).to_have_text(f"step {total} of {total}")
     expect(decoding.get_by_role("button", name="one step forward")).to_be_disabled()
     decoding.keyboard.press("ArrowRight")  # the last step is the end
     decoding.keyboard.press("Home")
-    assert sentence_about(decoding) == said[0]
+    expect(decoding.locator(".stepper .sentence")).to_have_text(said[0], use_inner_text=True)
     expect(decoding.get_by_role("button", name="one step back")).to_be_disabled()
 
     decoding.get_by_role("button", name="one step forward").click()

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import settle
 from tests.browser.figure_files import pdf_information, pdf_letters, pdf_page, said_by
@@ -143,13 +143,14 @@ def for_a_paper(page: Page, tmp_path: Path) -> None:
 
 def test_a_figure_can_be_read_as_a_table(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/add_norm")
-    tables = page.get_by_test_id("stDataFrame").count()
+    tables = page.get_by_test_id("stDataFrame")
+    before = tables.count()
     switch = page.get_by_role("switch", name="Table", exact=True).first
     switch.focus()
     page.keyboard.press("Space")
     settle(page)
-    assert page.get_by_test_id("stDataFrame").count() == tables + 1
-    assert page.locator("[class*=st-key-table-of-]").get_by_role("button", name="CSV", exact=True).is_visible()
+    expect(tables).to_have_count(before + 1)
+    expect(page.locator("[class*=st-key-table-of-]").get_by_role("button", name="CSV", exact=True)).to_be_visible()
 
 
 def test_a_table_is_saved_with_full_precision(app: str, visit: Callable[..., Page], tmp_path: Path) -> None:

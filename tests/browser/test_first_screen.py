@@ -5,7 +5,6 @@ axe-core checks accessibility at the same time.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -16,9 +15,9 @@ from playwright.sync_api import Locator, Page, expect
 import transformer
 from harness.main_figure import TWENTY, visible_share
 from tests.browser.axe import lasting
-from tests.browser.conftest import open_page, settle
+from tests.browser.conftest import eventually, open_page, settle
+from tests.browser.scenes import painted
 from tests.browser.seats import Seat
-from tests.browser.test_shell import eventually
 from tests.browser.test_walk import PAGES, SHIPPED, draws, opening, walk
 from tests.nights import by_day
 from transformer.files.opening_file import read_opening
@@ -209,7 +208,7 @@ def test_all_heads_of_a_deep_or_wide_model_are_on_the_first_screen(
     page = visit(f"{shapes}/heads?{sentence}", width=1280, height=720)
     assert shows(page, 0.99) >= 0.99
     canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").first
-    place, box = json.loads(canvas.get_attribute("data-geometry")), canvas.bounding_box()
+    place, box = painted(canvas)
     assert len(place["tiles"]) == layers * heads
     assert max(box["y"] + y + height for _, y, _, height in place["tiles"]) <= 720
     x, y, width, height = place["tiles"][-1]
@@ -291,9 +290,9 @@ def test_while_somebody_presents_the_map_grows_and_the_question_stays(shipped: s
     def drawn(page: Page) -> float:
         """Return the total width of the cells of the eight tokens, which grow with the text."""
         canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").filter(visible=True).first
-        box = canvas.bounding_box()
+        geometry, box = painted(canvas)
         assert box["y"] + box["height"] <= 720
-        return 8 * json.loads(canvas.get_attribute("data-geometry"))["stepX"]
+        return 8 * geometry["stepX"]
 
     plain = drawn(visit(f"{shipped}/attention", width=1280, height=720))
     page = visit(f"{shipped}/attention?presenter=1", width=1280, height=720)
@@ -315,6 +314,6 @@ def test_while_somebody_presents_the_small_maps_of_heads_can_be_told_apart(
     """Twelve tokens: the small maps stand beside the large ones, where there is no height for them below."""
     page = visit(f"{shipped}/heads?checkpoint=en-fr&sentence={BAKES}&presenter=1", width=1280, height=720)
     canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").first
-    tiles = json.loads(canvas.get_attribute("data-geometry"))["tiles"]
+    tiles = painted(canvas)[0]["tiles"]
     assert len(tiles) == 24 and min(min(width, height) for _, _, width, height in tiles) >= 30
     assert shows(page, 0.99) >= 0.99

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import open_page, settle
+from tests.browser.conftest import eventually, open_page, settle
 from ui.words.texts import ROOT as TEXTS
 from ui.words.translations import read_texts
 
@@ -94,8 +94,8 @@ def test_the_two_maps_of_training_stand_at_the_same_height_in_french(shipped: st
     page = visit(f"{shipped}/training?language=fr&sentence={SENTENCE}", width=1280)
     maps = page.locator("[class*=st-key-training-map] canvas[data-geometry]").filter(visible=True)
     expect(maps).to_have_count(2)
-    tops = maps.evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
-    assert abs(tops[0] - tops[1]) < 2, tops
+    apart = "all => Math.abs(all[0].getBoundingClientRect().top - all[1].getBoundingClientRect().top)"
+    assert eventually(page, lambda: maps.evaluate_all(apart) < 2, True), maps.evaluate_all(apart)
 
 
 def test_a_phone_shows_one_moment_of_the_training_at_a_time(shipped: str, visit: Callable[..., Page]) -> None:

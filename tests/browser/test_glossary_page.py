@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.axe import lasting
-from tests.browser.conftest import settle
+from tests.browser.conftest import eventually, settle
 from tests.browser.test_shell import address
 from ui.words.glossary_terms import glossary
 from ui.words.texts import common, page_text
@@ -29,14 +29,14 @@ def test_from_a_page_to_its_terms_to_an_example_and_back(shipped: str, visit: Ca
     page.get_by_role("button", name=ALL).click()
     expect(page.get_by_role("heading", name=TEXT.title, exact=True, level=1)).to_be_visible()
     settle(page)
-    assert entries(page) == [term.key.replace("_", "-") for term in glossary("masks")]
+    assert eventually(page, lambda: entries(page), [term.key.replace("_", "-") for term in glossary("masks")])
     assert address(page)["glossary_page"] == "masks"
 
     box = page.get_by_role("textbox", name=TEXT["search"])
     box.fill("padding")
     box.press("Enter")
     settle(page)
-    assert entries(page)[0] == "padding"
+    assert eventually(page, lambda: entries(page)[:1], ["padding"])
     assert not lasting(page)
 
     page.locator(".st-key-show-padding").get_by_role("button").click()
@@ -47,7 +47,8 @@ def test_from_a_page_to_its_terms_to_an_example_and_back(shipped: str, visit: Ca
     page.go_back()
     expect(page.get_by_role("heading", name=TEXT.title, exact=True, level=1)).to_be_visible()
     settle(page)
-    assert address(page)["glossary_search"] == "padding" and entries(page)[0] == "padding"
+    assert address(page)["glossary_search"] == "padding"
+    assert eventually(page, lambda: entries(page)[:1], ["padding"])
 
 
 def test_a_term_in_what_to_look_for_leads_to_its_entry(shipped: str, visit: Callable[..., Page]) -> None:

@@ -12,11 +12,10 @@ import pytest
 from _pytest.mark import ParameterSet
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import eventually, settle
 from tests.browser.hand import Hand
 from tests.browser.seen import change_every_control, seen
 from tests.browser.test_links import difference
-from tests.browser.test_shell import eventually
 from tests.pages.test_shared_links import MORE_VIEWS, VIEW, VIEWS, left_in
 
 pytestmark = pytest.mark.browser

@@ -11,8 +11,7 @@ from playwright.sync_api import Page, expect
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from harness.browser_session import XSRF_COOKIE
-from tests.browser.conftest import settle
-from tests.browser.test_shell import eventually
+from tests.browser.conftest import eventually, settle
 from tests.nights import by_day
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Step, find_lesson, lessons

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -18,9 +17,9 @@ from playwright.sync_api import Page, expect
 
 import transformer
 from charts.canvas.living_picture_canvas import living_picture_canvas
-from tests.browser.conftest import pause, settle
+from tests.browser.conftest import eventually, pause, settle
+from tests.browser.scenes import painted
 from tests.browser.seats import Seats
-from tests.browser.test_shell import eventually
 from tests.conftest import ROOT
 from tests.nights import by_day
 from transformer.attribution.leave_one_out import leave_one_out
@@ -81,7 +80,7 @@ def show(seats: Seats, tmp_path: Path) -> Callable:
 
 
 def geometry(page: Page) -> dict:
-    return json.loads(page.locator("canvas").first.get_attribute("data-geometry"))
+    return painted(page.locator("canvas").first)[0]
 
 
 def press(page: Page, key: str) -> None:
@@ -91,7 +90,7 @@ def press(page: Page, key: str) -> None:
 
 
 def click(page: Page, place: list[float]) -> None:
-    box = page.locator("canvas").first.bounding_box()
+    _, box = painted(page.locator("canvas").first)
     page.mouse.move(box["x"] + place[0] - 3, box["y"] + place[1])
     pause(page, PAUSE)
     page.mouse.click(box["x"] + place[0], box["y"] + place[1])
@@ -521,9 +520,9 @@ def test_the_picture_opens_on_a_word_and_shows_heads_when_asked(show: Callable, 
         assert f"the model looks at {best.removeprefix('·') or best}." in caption(page)
         assert f"mean of {len(trace.attention('decoder', 0, 'cross').weights)} heads" in caption(page)
         button = page.get_by_role("button", name="Heads")
-        assert button.get_attribute("aria-pressed") == "false"
+        expect(button).to_have_attribute("aria-pressed", "false")
         button.click()
-        assert button.get_attribute("aria-pressed") == "true"
+        expect(button).to_have_attribute("aria-pressed", "true")
 
 
 LOOKS = re.compile(r"Layer (\d+), (cross-attention|attention): (.+) looks most at (itself, then at )?(.+)\.")
@@ -570,6 +569,7 @@ def test_a_class_is_followed_to_the_word_that_it_depends_on(show: Callable) -> N
             assert f"without it {without}" in caption(page)
             for width in (940, 800):  # a second line would move the picture down
                 page.set_viewport_size({"width": width, "height": 720})
+                pause(page, PAUSE)
                 buttons = page.locator(".sentence > button").evaluate_all("all => all.map((one) => one.offsetTop)")
                 assert len(buttons) == 2 and len(set(buttons)) == 1
             page.set_viewport_size({"width": 1440, "height": 900})

@@ -5,7 +5,6 @@ Texts have 64 tokens in every run, 256 in nightly runs.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from urllib.parse import urlencode
@@ -16,6 +15,7 @@ from playwright.sync_api import Page, expect
 import transformer
 from harness.app_server import AppServer
 from tests.browser.conftest import settle
+from tests.browser.scenes import painted
 from tests.conftest import ROOT
 from tests.long_texts import long_sentence
 
@@ -115,7 +115,7 @@ def test_a_click_in_the_strip_moves_the_window_of_a_text_that_is_recorded_by_lay
         title = page.get_by_text(re.compile(r"head 1 · 192–\d+ × \d+–\d+$"))
         chosen = int(title.inner_text().rsplit("× ", 1)[1].split("–")[0]) // 64
         other = 2 if chosen == 1 else 1
-        box, cells = strip.bounding_box(), json.loads(strip.get_attribute("data-geometry"))
+        cells, box = painted(strip)
         page.mouse.click(
             box["x"] + cells["x"] + (other + 0.5) * cells["stepX"], box["y"] + cells["y"] + 0.5 * cells["stepY"]
         )

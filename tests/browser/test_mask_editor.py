@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import settle
+from tests.browser.scenes import painted
 
 pytestmark = pytest.mark.browser
 PAGE = "masks?checkpoint=tiny-translator&sentence=The+cat+sat+on+the+mat.&stack=decoder&target=Le+chat+dort.&mask=own"
@@ -14,8 +14,7 @@ MAP = ".st-key-mask-editor canvas"
 
 
 def middle(page, row, column):
-    canvas = page.locator(MAP)
-    box, geometry = canvas.bounding_box(), json.loads(canvas.get_attribute("data-geometry"))
+    geometry, box = painted(page.locator(MAP))
     return (
         box["x"] + geometry["x"] + (column + 0.5) * geometry["stepX"],
         box["y"] + geometry["y"] + (row + 0.5) * geometry["stepY"],
@@ -37,20 +36,20 @@ def editor(visit, app):
     return page
 
 
-def text_of(page):
-    return page.locator("[data-testid=stMain]").inner_text()
+def says(page: Page, text: str) -> None:
+    expect(page.get_by_test_id("stMain")).to_contain_text(text)
 
 
 def test_a_drag_blocks_all_cells_on_its_way_and_undo_gives_them_back(editor):
-    assert "You have not changed anything yet." in text_of(editor)
+    says(editor, "You have not changed anything yet.")
     drag(editor, (3, 0), (5, 0))
-    assert "Cells drawn by hand: 3." in text_of(editor)
+    says(editor, "Cells drawn by hand: 3.")
     drag(editor, (0, 2), (0, 2))  # a click allows what was blocked: attention to a later token
-    assert "Cells drawn by hand: 4." in text_of(editor)
+    says(editor, "Cells drawn by hand: 4.")
     for _ in range(2):
         editor.get_by_role("button", name="Undo").click()
         settle(editor)
-    assert "You have not changed anything yet." in text_of(editor)
+    says(editor, "You have not changed anything yet.")
 
 
 def test_the_keyboard_draws_too_and_a_blocked_row_is_named(editor):
@@ -59,5 +58,5 @@ def test_the_keyboard_draws_too_and_a_blocked_row_is_named(editor):
     editor.keyboard.press("ArrowDown")  # the cursor appears on the first cell, the only one that this row may attend to
     editor.keyboard.press("Enter")
     settle(editor)
-    assert "Cells drawn by hand: 1." in text_of(editor)
-    assert "“<s>” cannot attend to any token" in text_of(editor)
+    says(editor, "Cells drawn by hand: 1.")
+    says(editor, "“<s>” cannot attend to any token")

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import pause, settle
+from tests.browser.conftest import eventually, pause, settle
 from tests.browser.seats import Seat
-from tests.browser.test_shell import address, chosen, eventually
+from tests.browser.test_shell import address, chosen
 
 pytestmark = pytest.mark.browser
 FULL = "() => !!document.fullscreenElement"

@@ -12,9 +12,9 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import open_page, settle
+from tests.browser.conftest import eventually, open_page, settle
 from tests.browser.test_lesson_covers import as_read, choose
-from tests.browser.test_shell import address, eventually
+from tests.browser.test_shell import address
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import ANSWER, Lesson, Step, find_lesson
 from ui.shell.guidance.routes import routes

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -11,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import open_page, settle
+from tests.browser.conftest import eventually, open_page, settle
 from tests.browser.seats import Seats
 
 pytestmark = pytest.mark.browser
@@ -43,14 +42,6 @@ def choose(page: Page, what: str, value: object) -> None:
 def chosen(page: Page, what: str) -> str:
     group = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name=what)
     return group.get_by_role("radio", checked=True).inner_text()
-
-
-def eventually(page: Page, read: Callable[[], object], expected: object, *, seconds: float = 30.0) -> bool:
-    """Return whether ``read()`` returns ``expected`` within some seconds."""
-    end = time.monotonic() + seconds
-    while (found := read()) != expected and time.monotonic() < end:
-        page.wait_for_timeout(100)
-    return found == expected
 
 
 def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
@@ -152,7 +143,6 @@ def test_back_and_forward_bring_back_what_was_looked_at(app: str, visit: Callabl
 
 def test_what_does_not_exist_falls_back_to_the_nearest_and_says_so(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention?checkpoint=nowhere&layer=99&head=x&token=500&pads=999")
-    text = page.get_by_test_id("stMain").inner_text()
     for sentence in (
         "There is no checkpoint 'nowhere' here; showing 'tiny-translator'.",
         "There is no layer 99 (this model has layers 0–1); showing layer 1.",
@@ -160,7 +150,7 @@ def test_what_does_not_exist_falls_back_to_the_nearest_and_says_so(app: str, vis
         "There is no token 500",
         "999 padding tokens are more than the 16 that fit on a screen; adding 16.",
     ):
-        assert sentence in text
+        expect(page.get_by_test_id("stMain")).to_contain_text(sentence, use_inner_text=True)
     assert address(page)["layer"] == "1"
     assert "head" not in address(page)
 
@@ -210,7 +200,8 @@ def test_the_diagram_is_one_stop_of_the_keyboard_with_arrows_inside(app: str, vi
     page = visit(f"{app}/")
     diagram = page.get_by_role("toolbar", name="Arrow keys move")
     blocks = diagram.get_by_role("button")
-    assert blocks.evaluate_all("nodes => nodes.filter(node => node.tabIndex === 0).length") == 1
+    stops = "nodes => nodes.filter(node => node.tabIndex === 0).length"
+    assert eventually(page, lambda: blocks.evaluate_all(stops), 1)
     blocks.first.focus()
     for key, expected in (
         ("ArrowUp", "encoder.embedding"),

@@ -8,8 +8,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import open_page, pause, settle
-from tests.browser.test_shell import address, eventually
+from tests.browser.conftest import eventually, open_page, pause, settle
+from tests.browser.test_shell import address
 from tests.nights import by_day
 from ui.shell.guidance.routes import find_course
 from ui.words.texts import page_text
@@ -170,7 +170,7 @@ def test_a_link_to_an_unfolded_stop_finds_it_unfolded(shipped: str, visit: Calla
         expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[number - 1].title)
         shown = "number => document.documentElement.dataset.pictureStep === `tour ${number}`"
         page.wait_for_function(shown, arg=number)
-        assert is_open(page)
+        assert eventually(page, lambda: is_open(page), True)
         press(page, "next")
 
 

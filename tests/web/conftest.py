@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from transformer.files.checkpoints import Checkpoint
 from web import graphs, site
 from web.graphs import Graph
+
+expect.set_options(timeout=60_000)  # 5 s by default; a busy machine may take longer
 
 
 @pytest.fixture(scope="session", autouse=True)
