@@ -6,10 +6,13 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
 import streamlit
+from streamlit.runtime.app_session import AppSession, AppSessionState
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from ui.server.streamlit_private import TEST_IDS, page_hash, runs_a_script, went_back_or_forward
+from ui.server.streamlit_private import TEST_IDS, config, page_hash, runs_a_script, went_back_or_forward
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ("app.py", "glassformer", "pages", "views", "ui", "deploy")
@@ -79,3 +82,19 @@ def test_a_callback_comes_to_its_end_though_its_script_is_overtaken() -> None:
     app.text_input[0].set_value("A sentence.").run()
     assert app.session_state["heard"] == "A sentence."
     assert app.session_state["runs"] == 1, "the script itself is stopped"
+
+
+@pytest.mark.parametrize("setting", ["none", "poll"])
+def test_a_session_that_returns_watches_files_only_if_the_setting_says_so(setting: str) -> None:
+    session = AppSession.__new__(AppSession)
+    session._local_sources_watcher = session._stop_config_listener = session._stop_pages_listener = None
+    session._state = AppSessionState.SHUTDOWN_REQUESTED  # nothing is left to end
+    session._pages_manager = PagesManager(str(ROOT / "app.py"))
+    before = config.get_option("server.fileWatcherType")
+    config.set_option("server.fileWatcherType", setting)
+    try:
+        session.register_file_watchers()  # as the server does when a phone that slept returns
+        assert (session._local_sources_watcher is None) is (setting == "none")
+    finally:
+        session.disconnect_file_watchers()
+        config.set_option("server.fileWatcherType", before)

@@ -1,6 +1,6 @@
 """All uses of undocumented parts of Streamlit in this project.
 
-A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are eight kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are nine kinds:
 
 - the context of the running script: whether there is one, its page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module fixes a fault of Streamlit (``keep_callbacks_whole``);
@@ -8,6 +8,7 @@ A minor version of Streamlit may change any of it, so ``requirements.in`` pins o
 - its cookie against forged requests, which alone stays the same when a browser reloads a page;
 - its address for files (``route_uploads_through``), and the files that it holds;
 - the name of the threads that run pages, for which a server waits as it ends;
+- whether a session that returns watches files, where this module fixes another fault (``watch_no_files_on_return``);
 - the runtime, by which ``deploy/warm_up.py`` opens pages before the first visitor, its sessions and its settings;
   the type of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
@@ -29,6 +30,7 @@ from streamlit.navigation.page import StreamlitPage
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.runtime import Runtime
+from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionClient
@@ -304,4 +306,20 @@ def _lock_of(session: str) -> RLock:
     return RLock()
 
 
+def watch_no_files_on_return() -> None:
+    """Let a session that returns watch files only if the setting ``server.fileWatcherType`` says so, as a new one does.
+
+    By default, Streamlit looks at the files of all modules after the next run of a session that has lost its
+    connection, such as a phone that slept. For 0.3 s, the server then answered nobody.
+    """
+    original = AppSession.register_file_watchers
+
+    def register(session: AppSession) -> None:
+        if config.get_option("server.fileWatcherType") != "none":
+            original(session)
+
+    AppSession.register_file_watchers = register
+
+
 keep_callbacks_whole()
+watch_no_files_on_return()
