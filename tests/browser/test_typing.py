@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import ROOT, open_page, settle
 from tests.browser.hand import Hand
+from tests.nights import by_day
 from transformer.files.opening_file import read_opening
 
 pytestmark = pytest.mark.browser
@@ -71,7 +72,7 @@ def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[.
         is_kept(page, sentence)
 
 
-@pytest.mark.parametrize("press", [0, 90])
+@pytest.mark.parametrize("press", by_day([0, 90], [0]))  # test_history.py clicks as slowly after typing
 def test_back_returns_to_the_sentence_that_was_just_typed(shipped: str, visit: Callable[..., Page], press: int) -> None:
     """The click interrupts the run that would have written the sentence to the address."""
     page = visit(f"{shipped}/tokens", width=1280, height=720)
