@@ -11,7 +11,8 @@ from playwright.sync_api import Page, expect
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
 from harness.browser_session import XSRF_COOKIE
-from tests.browser.conftest import eventually, settle
+from tests.browser.conftest import ROOT, eventually, settle
+from tests.browser.seats import Seats
 from tests.nights import by_day
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Step, find_lesson, lessons
@@ -69,7 +70,9 @@ def open_step(visit: Callable[..., Page], app: str, name: str, number: int, *, l
 def choose(page: Page, step: Step, option: int) -> None:
     """Choose and check one of ``step.choices``, wherever it is shown."""
     said = re.compile(rf"^\s*{re.escape(as_read(step.choices[option]))}\s*$")
-    page.locator(".st-key-lesson-question [role=radiogroup] label").filter(has_text=said).click()
+    options = page.locator(".st-key-lesson-question [role=radiogroup] label").filter(has_text=said)
+    expect(options).to_have_count(1)  # not while the question is drawn anew beside the old one
+    options.click()
     page.locator(".st-key-lesson-check button").click()
 
 
@@ -85,6 +88,13 @@ def guess_wrongly(page: Page, name: str, number: int, *, language: str = "en") -
         expect(page.locator(f".st-key-lesson-{shown}")).to_be_visible()
 
 
+def is_covered(page: Page, *parts: str) -> None:
+    """Check that the parts are drawn, but nothing of them is visible or reached by the keyboard."""
+    assert eventually(page, lambda: page.evaluate(_SEEN, list(parts))["parts"] > 0, True)
+    hidden = page.evaluate(_SEEN, list(parts))
+    assert hidden["figures"] == 0 and hidden["reached"] == 0
+
+
 @pytest.mark.parametrize("step", KINDS)
 def test_the_answer_uncovers_the_figure(shipped: str, visit: Callable[..., Page], step: tuple[str, int]) -> None:
     name, number = step
@@ -92,8 +102,7 @@ def test_the_answer_uncovers_the_figure(shipped: str, visit: Callable[..., Page]
     page = open_step(visit, shipped, name, number)
     page.locator(".st-key-lesson-cover").wait_for(state="attached")
     assert covers
-    hidden = page.evaluate(_SEEN, list(covers))
-    assert hidden["parts"] and hidden["figures"] == 0 and hidden["reached"] == 0
+    is_covered(page, *covers)
     guess_wrongly(page, name, number)
     assert eventually(page, lambda: page.evaluate(_SEEN, list(covers))["figures"] > 0, True)
 
@@ -105,7 +114,7 @@ def test_nothing_moves_when_the_answer_uncovers(shipped: str, visit: Callable[..
     before = effect.bounding_box()
     guess_wrongly(page, "05-what-a-map-is-worth", 1)
     settle(page)
-    assert effect.bounding_box() == before
+    assert eventually(page, effect.bounding_box, before)
 
 
 def test_the_cover_says_what_to_do_and_who_wants_to_see_first_may(shipped: str, visit: Callable[..., Page]) -> None:
@@ -117,8 +126,7 @@ def test_the_cover_says_what_to_do_and_who_wants_to_see_first_may(shipped: str, 
     expect(page.locator(".st-key-lesson-cover")).to_have_text(said)
     veil = "node => getComputedStyle(node, '::before').content"
     assert said in page.locator("[data-testid=stLayoutWrapper]:has(> .st-key-lesson-bar)").evaluate(veil)
-    hidden = page.evaluate(_SEEN, ["page"])
-    assert hidden["parts"] and hidden["figures"] == 0 and hidden["reached"] == 0
+    is_covered(page, "page")
     page.locator(".st-key-lesson-show button").click()
     assert eventually(page, lambda: page.evaluate(_SEEN, ["page"])["figures"] > 0, True)
     expect(page.locator(".st-key-lesson-question")).to_be_visible()  # and the reader can still guess
@@ -129,7 +137,7 @@ def test_a_step_that_needs_the_page_covers_nothing(shipped: str, visit: Callable
     page = open_step(visit, shipped, "03-one-head", 1)
     assert find_lesson("03-one-head").steps[0].uncovered
     expect(page.locator(".st-key-lesson-cover")).to_have_count(0)
-    assert page.evaluate(_SEEN, ["page"])["figures"] > 0
+    assert eventually(page, lambda: page.evaluate(_SEEN, ["page"])["figures"] > 0, True)
 
 
 def test_options_stand_in_the_order_of_this_browser_and_stay_there(shipped: str, visit: Callable[..., Page]) -> None:
@@ -147,6 +155,18 @@ def test_options_stand_in_the_order_of_this_browser_and_stay_there(shipped: str,
     page.reload()
     expect(options).to_have_count(len(step.choices))
     assert [text.strip() for text in options.all_inner_texts()] == before
+
+
+def test_a_lesson_that_is_left_while_its_script_is_loaded_is_no_error(seats: Seats) -> None:
+    """The script observed a bar that was gone, which wrote an error to the console."""
+    script = (ROOT / "ui" / "shell" / "guidance" / "lesson_bar.js").read_text(encoding="utf-8")
+    data = {"step": "tour 3", "waitsFor": "tour 3", "wait": "Wait."}
+    with seats.taken() as seat:
+        seat.page.goto("about:blank")
+        run = """async ([script, data]) =>
+            (await import(`data:text/javascript,${encodeURIComponent(script)}`)).default({ data })"""
+        assert seat.page.evaluate(run, [script, data]) is None
+        assert seat.page.evaluate("document.documentElement.style.getPropertyValue('--lesson-wait')") == ""
 
 
 # French, whose lines are longer, in every run.
@@ -169,6 +189,8 @@ def test_the_longest_answers_take_two_lines_and_three_after_a_wrong_guess(
             else:
                 guess_wrongly(page, name, number, language=language)
             line = page.locator(".st-key-lesson-feedback p").first
+            expect(line).to_be_visible()
+            settle(page)
             rows = line.evaluate(
                 "node => node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight)"
             )

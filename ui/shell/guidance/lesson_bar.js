@@ -6,6 +6,7 @@ const PATIENCE = 20000; // milliseconds; where no picture comes, nobody waits fo
 export default function ({ data }) {
   const root = document.documentElement;
   const find = (part) => document.querySelector(part);
+  if (!find(".st-key-lesson-bar")) return; // the lesson was left while this script was loaded
   const measure = () => {
     const [bar, header, side] = [".st-key-lesson-bar", "[data-testid=stHeader]", "[data-testid=stSidebar]"].map(find);
     if (!bar) return;
