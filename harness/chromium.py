@@ -66,7 +66,7 @@ class Tab:
         """
         self.page.add_init_script(_WATCH.replace("OTHER", json.dumps(figure)))
         self.page.goto(address, timeout=1000 * PATIENCE)  # a busy machine starts a server slowly
-        self.page.wait_for_function("window.firstPicture", timeout=1000 * PATIENCE)
+        self.page.wait_for_function("() => window.firstPicture", timeout=1000 * PATIENCE)
         self.settle()
         return self.page.evaluate("window.firstPicture")
 

@@ -25,5 +25,5 @@ _SHARE = """() => {
 
 def visible_share(page: Page) -> float:
     """Return the visible share of the main figure's height, from 0 to 1."""
-    page.wait_for_function(f"({_SHARE})() !== null", timeout=PATIENCE)
+    page.wait_for_function(f"() => ({_SHARE})() !== null", timeout=PATIENCE)
     return page.evaluate(_SHARE) or 0.0  # it may have been taken away meanwhile, to be drawn anew

@@ -55,7 +55,7 @@ class Canvas:
         self.page, self.sent = seat.page, seat.sent
         self.page.goto(url)
         self.page.wait_for_selector("canvas[data-geometry]", timeout=60_000)
-        self.page.wait_for_function("document.fonts.status === 'loaded'")
+        self.page.wait_for_function("() => document.fonts.status === 'loaded'")
         self.rest()
 
     def rest(self) -> None:

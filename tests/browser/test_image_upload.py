@@ -37,7 +37,7 @@ def test_an_own_image_is_read_and_stays_on_the_next_page(app: str, visit: Callab
     file = BytesIO()
     Image.fromarray(pixels).save(file, "PNG")
     chooser.set_input_files({"name": "cat.png", "mimeType": "image/png", "buffer": file.getvalue()})
-    page.wait_for_function("/sentence=image(:|%3A)[0-9a-f]{64}/.test(location.search)")
+    page.wait_for_function("() => /sentence=image(:|%3A)[0-9a-f]{64}/.test(location.search)")
     expect(page.get_by_text("not a PNG or JPEG image")).to_be_hidden()
     address = page.evaluate("location.search")
     open_page(page, "Tokens")

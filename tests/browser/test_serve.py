@@ -147,7 +147,7 @@ def test_the_page_around_the_app_has_the_address_of_the_view(port: int, school: 
         app.get_by_test_id("stTopNavLink").filter(has_text="Attention").click()
         expect(app.get_by_role("heading", name="Attention", level=1)).to_be_visible()
         layer.click()
-        page.wait_for_function("new URLSearchParams(location.search).get('layer') === '1'")
+        page.wait_for_function("() => new URLSearchParams(location.search).get('layer') === '1'")
         assert parse_qs(urlsplit(page.url).query)["page"] == ["attention"] and urlsplit(page.url).path == "/class"
         app.get_by_role("button", name="Share").click()
         shared = app.get_by_test_id("stCode").filter(has_text="fingerprint").first.inner_text().strip()
@@ -156,4 +156,4 @@ def test_the_page_around_the_app_has_the_address_of_the_view(port: int, school: 
             page.goto(address)
             expect(app.get_by_role("heading", name="Attention", level=1)).to_be_visible()
             expect(layer).to_be_checked()
-            page.wait_for_function("new URLSearchParams(location.search).get('page') === 'attention'")
+            page.wait_for_function("() => new URLSearchParams(location.search).get('page') === 'attention'")

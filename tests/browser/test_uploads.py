@@ -23,7 +23,7 @@ def test_a_checkpoint_is_opened_by_its_files(app: str, visit: Callable[..., Page
     page = visit(f"{app}/checkpoint")
     choose(page, *(checkpoints_folder / "tiny-gpt" / name for name in FILES))
     page.get_by_role("button", name="Open these files").click()
-    page.wait_for_function("location.search.includes('checkpoint=received-')")
+    page.wait_for_function("() => location.search.includes('checkpoint=received-')")
     settle(page)
     expect(page.get_by_text("This checkpoint was uploaded here.")).to_be_visible()
 

@@ -338,7 +338,8 @@ def test_every_map_follows_the_theme(site: Site) -> None:
         .map((one) => one.shadowRoot?.querySelector("canvas"))
         .filter((canvas) => canvas?.checkVisibility())
         .map((canvas) => canvas.toDataURL())"""
-    site.page.wait_for_function(f"({pictures})().length >= 3")  # the map, that of the second sentence, and the step's
+    # The map, that of the second sentence, and the step's.
+    site.page.wait_for_function(f"() => ({pictures})().length >= 3")
     light = site.page.evaluate(pictures)
     try:
         site.page.emulate_media(color_scheme="dark")
@@ -529,7 +530,7 @@ def test_a_mask_is_painted_with_the_mouse_and_kept_in_the_address(site: Site) ->
     page.wait_for_selector(".figure[data-shown]", timeout=120_000)
     expect(page.get_by_label("In", exact=True)).to_have_value("layer")
     page.get_by_role("button", name="Reset").click()
-    page.wait_for_function("!location.search.includes('mask=')")
+    page.wait_for_url(lambda url: "mask=" not in url)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert site.errors == []
 
