@@ -172,7 +172,7 @@ def test_back_in_the_moment_of_a_click_on_a_page(app: str, visit: Callable[..., 
 
 
 def test_a_page_that_opens_before_a_sentence_is_answered_keeps_its_entry(app: str, visit: Callable[..., Page]) -> None:
-    """Its address counted as that of a half-typed sentence, so the next sentence replaced it, and Back skipped it."""
+    """Its address counted as that of a half-typed sentence: the next sentence took its place."""
     page = visit(f"{app}/tokens?sentence=My+dog+is+big.")
     hand, box, before = Hand(page), page.get_by_role("textbox", name="Sentence", exact=True), entry(page)
     hand.write(box, "My cat is big.")

@@ -307,10 +307,10 @@ def _lock_of(session: str) -> RLock:
 
 
 def watch_no_files_on_return() -> None:
-    """Let a session that returns watch files only if the setting ``server.fileWatcherType`` says so, as a new one does.
+    """Let a session that returns watch files only if the setting says so, as a new one does.
 
-    By default, Streamlit looks at the files of all modules after the next run of a session that has lost its
-    connection, such as a phone that slept. For 0.3 s, the server then answered nobody.
+    The setting is ``server.fileWatcherType``. By default, Streamlit looks at the files of all modules after the next
+    run of a session that has lost its connection, such as a phone that slept. For 0.3 s, the server answered nobody.
     """
     original = AppSession.register_file_watchers
 
