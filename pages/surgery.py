@@ -11,7 +11,7 @@ from ui.shell import choice
 from ui.shell.page import page
 from ui.show.living_picture import edited_picture
 from views.surgery import edit_list
-from views.surgery.example import example_of, keep_wanted, show_example, show_numbers_of_example
+from views.surgery.example import at_example, example_of, keep_wanted, show_example, show_numbers_of_example
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits
 from views.surgery.roles_and_importance import roles_and_importance
 from views.surgery.steering_section import compare_with_random
@@ -48,7 +48,7 @@ with page("surgery") as p:
         importance_map(p, shown)
         measuring = st.container()
     with st.container(border=True):
-        more_edits(p)
+        more_edits(at_example(p, click=choices.click))
     roles_and_importance(p, known)
 
     # The controls of the edits are drawn by now: the page ends here if their run is not finite.

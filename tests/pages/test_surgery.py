@@ -23,6 +23,7 @@ from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.comparison import word_diff
 from transformer.runs import tracing
 from transformer.runs.edit_specs import edits_from
+from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from ui.compute.store import store
 from ui.lab.effects import marked_text
@@ -271,8 +272,35 @@ def test_every_way_to_change_something_else(open_app):
     assert not app.exception and not app.error and "empty" in app.warning[0].value
 
 
+def test_something_else_is_changed_at_the_head_that_the_page_describes(open_app, monkeypatch):
+    """The head of all pages, which nobody has chosen, is another one."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("surgery", checkpoint="en-fr", sentence="My grandmother bakes apple pie every Sunday.")
+    described = next(line.value for line in app.markdown if "Without **" in line.value)
+    head = Head("decoder", "self", 0, 1)
+    assert f"**{_named(head)}**" in described and app.session_state["focus"].kind == "cross"
+
+    def scale(value):
+        next(element for element in app.slider if element.label == TEXT["scale"]).set_value(value)
+        is_fine(app.run())
+        return list(chosen_texts(app, "edit"))
+
+    assert scale(0.5) == ["scale:decoder.0.self.1=0.5"]
+    assert scale(0.25) == ["scale:decoder.0.self.1=0.25"], "the controls stay at this head"
+    app.segmented_control(key="choose layer").set_value(2)
+    is_fine(app.run())
+    assert scale(2.0) == ["scale:decoder.0.self.1=0.25", "scale:decoder.2.self.1=2"]
+    app.segmented_control(key="choose layer").set_value(1)
+    is_fine(app.run())
+    app.segmented_control(key="choose kind").set_value("decoder cross")
+    is_fine(app.run())
+    app.segmented_control(key="choose head").set_value(7)
+    is_fine(app.run())
+    assert scale(2.0)[-1] == "scale:decoder.1.cross.7=2", "the head of the opening, which the reader has chosen now"
+
+
 def test_scaling_by_one_takes_the_edit_back(open_app):
-    app = open_app("surgery", checkpoint="tiny-sentiment", sentence=SENTENCE)
+    app = open_app("surgery", checkpoint="tiny-sentiment", sentence=SENTENCE, layer="1", head="1")
     at = app.session_state["focus"]
     for value, specs in ((2.0, [f"scale:encoder.{at.layer}.self.{at.head}=2"]), (1.0, [])):
         next(element for element in app.slider if element.label == TEXT["scale"]).set_value(value)

@@ -306,12 +306,12 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
     task = start_of(focus.sentence, tasks_of(focus.checkpoint))
     if task not in tasks_of(checkpoint):
         changes["sentence"] = focus.sentence.removeprefix(task)
-    if _is_at_the_opening(focus):
+    if is_at_the_opening(focus):
         changes |= {name: getattr(opening, name) for name in PLACE}
     return changes
 
 
-def _is_at_the_opening(focus: Focus) -> bool:
+def is_at_the_opening(focus: Focus) -> bool:
     """Return whether the reader has chosen no head."""
     opening = opening_focus(focus.checkpoint)
     return _head_of(focus) in (_head_of(opening), st.session_state.get(_PLACED))
@@ -453,7 +453,7 @@ def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
     before = current()
     if _read_by(focus) != _read_by(before):
         prepared = has_place(focus.checkpoint, focus.sentence)
-        st.session_state[_UNPLACED] = _is_at_the_opening(focus) and not prepared
+        st.session_state[_UNPLACED] = is_at_the_opening(focus) and not prepared
     elif _head_of(focus) != _head_of(before):
         st.session_state[_UNPLACED] = False
     _keep(focus)

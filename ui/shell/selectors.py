@@ -1,6 +1,6 @@
 """Selectors for stack, kind of attention, layer and head, in the sidebar of the pages that need them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -66,8 +66,18 @@ def text_for(text: PageText, config: ModelConfig | None) -> PageText:
     return text.instead(*[name for name, is_one in kinds.items() if is_one])
 
 
-def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
-    """Draw the selectors in ``needs`` for which the model has a choice, in ``room``."""
+def selectors(
+    focus: Focus,
+    config: ModelConfig,
+    *,
+    needs: Sequence[str],
+    room: DeltaGenerator,
+    before: Callable[[], None] | None = None,
+) -> None:
+    """Draw the selectors in ``needs`` for which the model has a choice, in ``room``.
+
+    ``before`` is called before a choice changes the focus of all pages, from which ``focus`` may differ.
+    """
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
@@ -77,16 +87,16 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: 
     with room:
         if "kind" in needs and len(kinds) > 1:
             both = [f"{stack} {kind}" for stack, kind in kinds]
-            _choose("kind", both, f"{focus.stack} {focus.kind}", anew=anew)
+            _choose("kind", both, f"{focus.stack} {focus.kind}", anew=anew, before=before)
         elif "stack" in needs and len(stacks) > 1:
-            _choose("stack", list(stacks), focus.stack, anew=anew)
+            _choose("stack", list(stacks), focus.stack, anew=anew, before=before)
         if "layer" in needs:
-            _choose("layer", list(range(n_layers)), focus.layer, anew=anew)
+            _choose("layer", list(range(n_layers)), focus.layer, anew=anew, before=before)
         if "head" in needs:
-            _choose("head", list(range(config.heads_in(focus.stack))), focus.head, anew=anew)
+            _choose("head", list(range(config.heads_in(focus.stack))), focus.head, anew=anew, before=before)
 
 
-def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
+def _choose(name: str, options: list, value: object, *, anew: bool, before: Callable[[], None] | None) -> None:
     """Draw buttons if they fit, else a list, set from the focus and reporting to it."""
     key = f"choose {name}"
     if anew or st.session_state.get(key) != value:
@@ -95,7 +105,7 @@ def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
         "options": options,
         "key": key,
         "on_change": _change,
-        "args": (name,),
+        "args": (name, before),
         "format_func": lambda option: common(f"focus.{option}") if isinstance(option, str) else str(option),
     }
     if len(options) <= _MAX_BUTTONS:
@@ -104,9 +114,11 @@ def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
         st.selectbox(common(f"focus.{name}"), **shared)
 
 
-def _change(name: str) -> None:
+def _change(name: str, before: Callable[[], None] | None) -> None:
     """Handle a choice; a message not made by our page may report that nothing is chosen, which is ignored."""
     if (chosen := st.session_state[f"choose {name}"]) is not None:
+        if before:
+            before()
         shared_focus.change(**_changes_of(name, chosen))
 
 

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -14,11 +15,14 @@ from transformer.runs.head_places import Head, all_heads
 from ui.compute.store import store
 from ui.lab.effects import say_expectations, show_consequence
 from ui.lab.experiments import experiment_with, tried
+from ui.shell import focus as shared_focus
+from ui.shell.focus import is_at_the_opening
 from ui.shell.page import Page
 from views.surgery import edit_list
 from views.surgery.surgery_view_model import measured_by
 
-_WANTED = "surgery example: clicked"
+_WANTED, _NEEDED = "surgery example: clicked", "surgery example"
+_CHOSEN = "surgery example: another head was chosen for"
 _MOST = 8  # heads that are removed together
 
 
@@ -76,7 +80,7 @@ def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
     if selected is not None:
         heads, needs_several = (selected,), False
     else:
-        heads, needs_several = store.get(p.run, "surgery example", lambda: needed_heads(p, found), wait="wait.remove")
+        heads, needs_several = store.get(p.run, _NEEDED, lambda: needed_heads(p, found), wait="wait.remove")
     if st.session_state.pop(_WANTED, None):  # clicked beside another sentence, which was still on the screen
         _remove(tuple(map(removal, heads)))
         st.rerun()
@@ -84,6 +88,28 @@ def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
     alone = not needs_several and selected is None
     reason = reason_for(heads[0], found, effect) if alone else ""
     return Example(heads, effect, needs_several, reason, min(found.measured, key=lambda one: one.change))
+
+
+def at_example(p: Page, *, click: str) -> Page:
+    """Return the page at the head of the example, unless the reader has chosen another one."""
+    heads, _ = store.known(p.run, _NEEDED) or ((), False)
+    chosen = click == "focus" or p.focus.lesson or st.session_state.get(_CHOSEN) == _sentence_of(p)
+    if len(heads) != 1 or chosen or not is_at_the_opening(p.focus):
+        return p
+    there = copy(p)
+    there.focus = replace(p.focus, **heads[0]._asdict())
+    return there
+
+
+def leave_example(p: Page) -> None:
+    """Keep the head at which ``p`` is as that of all pages, once per sentence (a callback)."""
+    if st.session_state.get(_CHOSEN) != _sentence_of(p):
+        st.session_state[_CHOSEN] = _sentence_of(p)
+        shared_focus.change(**{name: getattr(p.focus, name) for name in Head._fields})
+
+
+def _sentence_of(p: Page) -> tuple[str, str, str]:
+    return p.focus.checkpoint, p.focus.sentence, p.focus.masked
 
 
 def reason_for(head: Head, found: Importance, effect: Experiment) -> str:

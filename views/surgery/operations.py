@@ -34,6 +34,7 @@ from ui.words.catalogues import translate
 from ui.words.model_terms import output_bias
 from ui.words.texts import as_plain, common, count_text, model_sentences, number_text, slider_format
 from views.surgery import edit_list
+from views.surgery.example import leave_example
 from views.surgery.steering_section import add_direction
 from views.surgery.surgery_view_model import ImportanceMap, SurgeryChoices, SurgeryViewModel, measured_by
 
@@ -184,7 +185,8 @@ def more_edits(p: Page) -> None:
     ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch, "steer": add_direction}
     way = _choose(p, "more", tuple(ways))
     needs = ("stack", "layer") if way == "sublayer" else ("stack", "kind", "layer", "head")
-    selectors(p.focus, p.checkpoint.config, needs=needs, room=st.container(horizontal=True, gap="medium"))
+    room = st.container(horizontal=True, gap="medium")
+    selectors(p.focus, p.checkpoint.config, needs=needs, room=room, before=partial(leave_example, p))
     ways[way](p)
 
 
