@@ -211,6 +211,13 @@ def test_a_unit_that_raises_words_says_how_probable_they_are_with_and_without_it
     assert axis["range"][1] >= 1, "a tenth of a logit does not fill the figure"
 
 
+def test_words_that_stay_improbable_have_no_numbers(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint="gpt-en", sentence=SUNDAY, token="7", layer="3")
+    is_fine(app)
+    assert TEXT["claim_improbable"].format(count=6) in said(app)
+
+
 def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_app("feed_forward", checkpoint="vit-digits", token="3")

@@ -38,6 +38,7 @@ from views.view_models import first_word
 READABLE = 4  # units, of all stacks
 STRONGEST = 6  # units of a chosen token
 _NAMED = 3  # words in the sentence above the figure
+_IMPROBABLE = 0.001  # probability of all promoted words below which no numbers are given; the texts name it
 _KEY = "unit_shown"
 
 
@@ -279,7 +280,7 @@ def _draw_classes(p: Page, one: OneUnit) -> None:
     before, after = _classes(p, one)
     st.markdown(f"**{p.text['figure_classes']}**")
     show_figure(
-        classes_without_unit(before, after, classes=p.checkpoint.config.class_names),
+        classes_without_unit(before, after=after, classes=p.checkpoint.config.class_names),
         name="classes-without-a-unit",
         alt=p.text["classes_alt"],
     )
@@ -356,7 +357,10 @@ def _effect_on_words(p: Page, one: OneUnit) -> str:
 
     name = ("words without", one.name, one.position)
     after = store.get(p.run, name, lambda: together(without_unit(trace, one.stack, one.layer, one.unit)))
-    shares = three_digits_alike([together(trace), after])
+    before = together(trace)
+    if max(before, after) < _IMPROBABLE:
+        return p.text["claim_improbable"].format(count=len(ids))
+    shares = three_digits_alike([before, after])
     said = "claim_together_same" if shares[0] == shares[1] else "claim_together"
     return p.text[said].format(count=len(ids), before=shares[0], after=shares[1])
 

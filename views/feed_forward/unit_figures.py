@@ -178,7 +178,7 @@ def unit_promotes(effects: Any, *, words: Sequence[str], axis: str, least: float
     return figure.drawn()
 
 
-def classes_without_unit(before: Any, after: Any, *, classes: Sequence[str]) -> go.Figure:
+def classes_without_unit(before: Any, *, after: Any, classes: Sequence[str]) -> go.Figure:
     """Draw the probability of every class in the run and, below it, in the run without one unit.
 
     ``before``, ``after``: [class].
