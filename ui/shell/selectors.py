@@ -114,7 +114,7 @@ def _choose(name: str, options: list, value: object, *, anew: bool, before: Call
         st.selectbox(common(f"focus.{name}"), **shared)
 
 
-def _change(name: str, before: Callable[[], None] | None) -> None:
+def _change(name: str, before: Callable[[], None] | None = None) -> None:
     """Handle a choice; a message not made by our page may report that nothing is chosen, which is ignored."""
     if (chosen := st.session_state[f"choose {name}"]) is not None:
         if before:
