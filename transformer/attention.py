@@ -25,7 +25,9 @@ def attention_scores(query: Tensor, key: Tensor, scale: float | None = None) -> 
         Scores, [batch, head, query, key].
     """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    return query @ key.transpose(-2, -1) * scale
+    scores = query @ key.transpose(-2, -1)
+    scores *= scale  # in place: the scores of a long text are hundreds of megabytes
+    return scores
 
 
 def attention_weights(scores: Tensor, allowed: Tensor) -> Tensor:
@@ -41,7 +43,8 @@ def attention_weights(scores: Tensor, allowed: Tensor) -> Tensor:
     """
     # The lowest finite number instead of −∞ keeps a fully masked row finite; elsewhere its exponential is exactly 0.
     lowest = torch.finfo(scores.dtype).min
-    return torch.softmax(torch.where(allowed, scores, lowest), dim=-1) * allowed
+    weights = torch.softmax(torch.where(allowed, scores, lowest), dim=-1)
+    return weights * allowed if weights.requires_grad else weights.mul_(allowed)  # a gradient needs the softmax
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
