@@ -5,8 +5,9 @@ store the weights (Dao et al. 2022), keeps only the input of each layer, and a l
 is read. Its numbers equal those of a complete recording up to the rounding of the fused kernels.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -25,6 +26,7 @@ from transformer.runs.recording_size import (
     recorded_numbers,
 )
 
+_NAMES: MutableMapping[Model, tuple[str, ...]] = WeakKeyDictionary()
 BUDGET = 500_000_000  # bytes of layers that are remembered
 _LOGITS = "decoder.logits"
 
@@ -188,6 +190,8 @@ def long_activations(model: Model, ids: Sequence[int]) -> LongActivations | Long
 
 def _names_of(model: Model, ids: Tensor) -> tuple[str, ...]:
     """Return the names of all activations in the order of a pass, found with two tokens."""
-    with torch.inference_mode(), record() as short:
-        model(ids[:, :2])
-    return tuple(activations_of(model, short))
+    if (known := _NAMES.get(model)) is None:
+        with torch.inference_mode(), record() as short:
+            model(ids[:, :2])
+        known = _NAMES[model] = tuple(activations_of(model, short))
+    return known

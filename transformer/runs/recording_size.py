@@ -21,6 +21,7 @@ _TEMPORARY = 3  # number of temporary arrays as large as the scores of one layer
 LARGE = 48_000_000  # bytes; a sound whose recording is larger is recorded layer by layer
 _SPARED = 2  # use at most half of the free memory, since another visitor may ask at the same moment
 _MANY = 64  # lengths of which the sizes of a model's probes are remembered: a click asks twenty times about one
+_PASSES: MutableMapping[Model, dict[tuple[int, int], int]] = WeakKeyDictionary()
 _REMEMBERED: MutableMapping[Model, dict[tuple[int, int], Mapping[str, int]]] = WeakKeyDictionary()
 
 
@@ -55,9 +56,14 @@ def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collect
 
     The temporary arrays are those of the largest attention layer.
     """
+    if names is None and (known := _PASSES.setdefault(model, {}).get((source, target))) is not None:
+        return known
     sizes = _sizes(model, source, target)
     largest = max((size for name, size in sizes.items() if name.endswith("attention.scores")), default=0)
-    return sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
+    needed = sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
+    if names is None:
+        _PASSES[model] = {(source, target): needed}  # asked several times for each text
+    return needed
 
 
 def is_kept_of_long_text(name: str) -> bool:

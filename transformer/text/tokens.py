@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+_TOKEN_BYTES = 600  # a token without its texts and pixels
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -76,6 +77,12 @@ class TokenSequence(Sequence):
                     f"TokenSequence: token {token.display!r} carries index {token.index} but stands at "
                     f"position {position}; number the tokens from 0 in order"
                 )
+
+    @property
+    def n_bytes(self) -> int:
+        """About how much memory the tokens take."""
+        texts = sum(len(token.text) + len(token.display) + 32 * len(token.pixels) for token in self.tokens)
+        return _TOKEN_BYTES * len(self.tokens) + texts
 
     def __len__(self) -> int:
         return len(self.tokens)

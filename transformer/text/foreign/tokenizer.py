@@ -185,16 +185,23 @@ class ForeignTokenizer(Tokenizer):
         if name == "source" and self._source_ids is not None:
             reading = copy.copy(self)
             reading._ids, reading._source_ids = self._source_ids, None
-            reading.__dict__.pop("_names", None)
+            for remembered in ("_names", "_shown"):
+                reading.__dict__.pop(remembered, None)
             return reading.sequence(ids, name)
         return super().sequence(ids, name)
 
     def display(self, id: int) -> str:
         """Return how a token is shown: a leading space as ``·``, an id without an entry as ``⟨id⟩``."""
-        name = self._names.get(id)
-        if name is None:
-            return f"⟨{id}⟩"
-        return name if name in self.special_names else visible(self._bytes(id)) or name
+        if (shown := self._shown.get(id)) is None:
+            name = self._names.get(id)
+            if name is None or name in self.special_names:
+                return f"⟨{id}⟩" if name is None else name
+            shown = self._shown[id] = visible(self._bytes(id)) or name
+        return shown
+
+    @cached_property
+    def _shown(self) -> dict[int, str]:
+        return {}  # by id: many tokens of a long text are the same
 
     def to_id(self, piece: str) -> int | None:
         """Return the id of a piece, or None."""
