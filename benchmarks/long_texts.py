@@ -19,6 +19,7 @@ from torch.nn import functional as F
 
 import transformer
 from benchmarks.pages import open_page, problems
+from benchmarks.pages import seconds_of as page_seconds
 from harness.process_memory import status_megabytes
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import pass_bytes
@@ -79,7 +80,7 @@ def main() -> None:
     open_page("attention", short).run()  # libraries are loaded, and the model is open
     before = status_megabytes("VmRSS")
     app = open_page("attention", {**short, "sentence": text})
-    first = seconds_of(app.run)
+    first = page_seconds(app)
     print("first view of Attention", f"{first:.1f} s (goal {FIRST_VIEW:g})", *problems(app)[:2])
     opened = app.session_state[_FOCUS]
     before_it, last = abs(opened.layer - 1), checkpoint.config.n_decoder_layers - 1
@@ -87,7 +88,7 @@ def main() -> None:
     changes |= {"another row": {"token": opened.token - 1}, "the last layer": {"layer": last}}
     for name, change in changes.items():
         app.session_state[_FOCUS] = replace(app.session_state[_FOCUS], **change)
-        print(name, f"{seconds_of(app.run):.2f} s")
+        print(name, f"{page_seconds(app):.2f} s")
     peak = status_megabytes("VmHWM") - before
     with torch.inference_mode():
         alone = kernels_alone(checkpoint, asked.tokens)
