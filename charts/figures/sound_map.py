@@ -14,7 +14,7 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
 from charts.toolkit.words import _
 
-_SPECTROGRAM, _GAP = 150, 66  # pixels
+_SPECTROGRAM, _GAP, _TITLE = 150, 106, 42  # pixels; a title has two lines
 _TICKS = (250, 500, 1000, 2000, 4000, 7000)  # Hz
 _GREYS = [[0.0, "#14161a"], [1.0, "#f4f4f0"]]
 _LOOKED_AT = [[0.0, "rgba(255,106,0,0)"], [1.0, "rgba(255,106,0,0.7)"]]
@@ -67,7 +67,8 @@ def sound_map(
     map_height = style.rows_height(len(rows), around=0)
     heights = [_SPECTROGRAM, map_height]
     names = [_("log-mel spectrogram, coloured where {row} attends", row=style.escape(rows[chosen_row])), title]
-    figure = stack_panels(names, heights=heights, gap=_GAP)
+    # In one line, a title would leave the screen of a phone.
+    figure = stack_panels([name.replace(", ", ",<br>", 1) for name in names], heights=heights, gap=_GAP)
     _add_spectrogram(figure, frames, frame_seconds, centres)
     row = shares[chosen_row]
     columns = {"x0": column_seconds / 2, "dx": column_seconds}
@@ -89,13 +90,13 @@ def sound_map(
         parts.heatmap(
             shares,
             hover=style.lines("%{y}", "%{x:.2f} s", _("share of its attention")),
-            bar=style.colour_bar(_("share of its attention"), y=map_height / (sum(heights) + _GAP)),
+            bar=style.colour_bar(_("share of its attention"), y=(map_height + _TITLE) / (sum(heights) + _GAP)),
             maximum=largest,
             **columns,
         ),
         row=2,
     )
-    style.finish(figure, height=stacked_height(heights, around=80, gap=_GAP), top=30)
+    style.finish(figure, height=stacked_height(heights, around=96, gap=_GAP), top=46)
     end = len(row) * column_seconds
     figure.update_xaxes(showgrid=False, zeroline=False, range=[0.0, end])
     figure.update_xaxes(title_text=_("time in seconds"), row=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +84,30 @@ def test_many_positions_share_a_column(folder: Path, monkeypatch: pytest.MonkeyP
     expected = np.array([[column[start : min(start + 3, 40)].mean() for column in sums] for start in range(0, 40, 3)])
     np.testing.assert_allclose(shown.shares, expected, rtol=1e-5)
     assert shown.row_labels[:2] == ("0.00 s", "0.18 s") and len(shown.row_labels) == 14
+
+
+def test_titles_above_a_map_over_time_fit_beside_its_colour_bar() -> None:
+    """On a phone, a title has 220 pixels, and the colour bar is in the right half."""
+    app = opened("overview", sentence="sound:sweep")
+    drawn = next(json.loads(each.proto.spec) for each in app.get("plotly_chart") if "attends" in each.proto.spec)
+    titles = [note["text"] for note in drawn["layout"]["annotations"]]
+    assert [title.count("<br>") for title in titles] == [1, 1]
+    assert all(len(line) < 26 for title in titles for line in re.sub("</?b>", "", title).split("<br>"))
+    bar = next(trace["colorbar"] for trace in drawn["data"] if "colorbar" in trace)
+    top = drawn["layout"]["yaxis2"]["domain"][1]
+    height = drawn["layout"]["height"]
+    assert (bar["y"] - top) * height > 36  # the height of two lines
+
+
+def test_positions_of_a_sound_are_not_swapped_as_words() -> None:
+    app = opened("positions", sentence="sound:sweep")
+    views = {option.content for group in app.get("button_group") for option in group.proto.options}
+    assert "Heatmap" in views and "Another order" not in views
+
+
+def test_the_sidebar_names_the_heads_of_both_stacks() -> None:
+    app = opened("tokens", sentence="sound:sweep")
+    assert any("2 layers, 2 + 4 heads" in caption.value for caption in app.sidebar.caption)
 
 
 def test_an_own_sound_stays_on_every_page_and_the_address_holds_its_hash() -> None:

@@ -127,9 +127,9 @@ def _checkpoint(focus: Focus) -> None:
     if (config := readable_config(focus.checkpoint)) is not None:
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
         if isinstance(config, MapsConfig):
-            st.caption(common("sidebar.maps", layers=layers, heads=config.n_heads))
+            st.caption(common("sidebar.maps", layers=layers, heads=_heads(config)))
             return
-        size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
+        size = common("sidebar.size", layers=layers, heads=_heads(config), width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
         work = "picture" if config.reads_images else work_of(config)
         if config.encodes_sentences:
@@ -139,6 +139,12 @@ def _checkpoint(focus: Focus) -> None:
         # The box has room for the task alone; the folder, which links and the command line use, is shown here.
         does = focus.checkpoint if name_in_list(focus.checkpoint) != focus.checkpoint else common(f"task.{work}")
         st.caption(" · ".join((does, *family, size)))
+
+
+def _heads(config: ModelConfig) -> str:
+    """Return the number of heads in a layer, for each stack if they differ: "6" or "2 + 4"."""
+    stacks = [stack for stack, has in (("encoder", config.has_encoder), ("decoder", config.has_decoder)) if has]
+    return " + ".join(dict.fromkeys(str(config.heads_in(stack)) for stack in stacks))
 
 
 def _in_group(name: str) -> str:
