@@ -175,7 +175,7 @@ def test_a_link_to_an_unfolded_stop_finds_it_unfolded(shipped: str, visit: Calla
 
 
 @pytest.mark.parametrize("language", by_day(["en", "fr"], ["fr"]))  # French lines are longer
-def test_on_a_phone_the_question_is_on_the_screen_and_the_bar_leaves_seven_tenths(
+def test_on_a_phone_the_question_is_on_the_screen_and_the_bar_leaves_three_quarters(
     shipped: str, visit: Callable[..., Page], language: str
 ) -> None:
     page = visit(f"{shipped}/?lesson=tour&language={language}", **PHONE)
@@ -191,7 +191,7 @@ def test_on_a_phone_the_question_is_on_the_screen_and_the_bar_leaves_seven_tenth
                 expect(page.locator(".st-key-lesson-hint")).to_be_in_viewport()
             height, inside = bar.evaluate("node => [node.offsetHeight, node.scrollHeight]")
             # Heights are rounded; the last lines below a hint may need a swipe.
-            if height > PHONE["height"] * 0.3 or inside > height + 48:
+            if height > PHONE["height"] * 0.26 or inside > height + 48:
                 problems.append((number, option, height, inside))
         if number < len(TOUR.steps):
             press(page, "next")

@@ -11,7 +11,7 @@ from ui.compute.loading import choosable_checkpoints
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
 from ui.shell.guidance.guesses import score_of
-from ui.shell.guidance.lesson_bar import STYLE, begin_lesson, just_finished, step_focus
+from ui.shell.guidance.lesson_bar import begin_lesson, just_finished, step_focus
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_address import address_for_class
 from ui.shell.navigation import GROUPS
@@ -29,7 +29,6 @@ _MOST_IN_A_ROW = 3
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
     """Draw aim and duration of every lesson, with buttons for start, worksheet and answer key."""
-    st.html(STYLE)
     if not found:
         return
     base = address_for_class()
