@@ -88,7 +88,7 @@ def is_whole(page: Page) -> None:
     expect(head(page, 1 - now)).to_be_checked(timeout=SOON)
     assert parse_qs(urlsplit(page.url).query)["layer"] == ["1"]
     expect(page.locator("canvas[data-geometry]").first).to_be_visible(timeout=SOON)
-    assert "Je suis" in page.get_by_label("Sentence", exact=True).input_value()
+    assert "Je suis" in page.get_by_role("textbox", name="Sentence", exact=True).input_value()
 
 
 def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
@@ -104,7 +104,7 @@ def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
         # the cookie by which nginx chooses the replica
         assert len({cookie["value"] for cookie in cookies}) == N_READERS
         first, second = replicas
-        boxes = [page.get_by_label("Sentence", exact=True) for page in pages]
+        boxes = [page.get_by_role("textbox", name="Sentence", exact=True) for page in pages]
         for page, box in zip(pages, boxes, strict=True):
             Hand(page).write(box, "Je suis ")
         first._process.kill()  # without notice, as when a machine is lost
