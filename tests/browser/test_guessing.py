@@ -73,4 +73,5 @@ def test_a_patient_is_guessed_and_explained(app: str, visit: Callable[..., Page]
     expect(page.get_by_text(BUGS["checks"], exact=True)).to_have_count(0)
     other = visit(page.url)  # the link for a class
     settle(other)
-    expect(other.get_by_label(BUGS["case"])).to_have_value("1")
+    other.get_by_role("button", name=BUGS["case_number"].format(number=1)).click()
+    expect(other.get_by_role("spinbutton", name=BUGS["case"], exact=True)).to_have_value("1")
