@@ -13,7 +13,7 @@ from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
 from transformer.families.bart import BART, M2M100, MARIAN
-from transformer.families.bert import BERT, DISTILBERT, ROBERTA, SEGMENTS
+from transformer.families.bert import BERT, SEGMENTS
 from transformer.families.build import build_family
 from transformer.families.deberta import DEBERTA
 from transformer.families.family import Family
@@ -33,8 +33,6 @@ from transformer.variants.half_precision import saves_memory
 FAMILIES: dict[str, Family] = {
     "gpt2": GPT2,
     "bert": BERT,
-    "roberta": ROBERTA,
-    "distilbert": DISTILBERT,
     "gpt_neox": NEOX,
     "llama": LLAMA,
     "mistral": MISTRAL,
@@ -50,7 +48,8 @@ FAMILIES: dict[str, Family] = {
     "t5": T5,
     "deberta-v2": DEBERTA,
 }
-_CLASSIFIERS = ("bert", "roberta", "distilbert", "deberta-v2")
+_CLASSIFIERS = ("bert", "deberta-v2")
+POOLING = Path("1_Pooling", "config.json")  # written by Sentence Transformers
 _TASKS = ("TokenClassification", "QuestionAnswering", "MultipleChoice", "NextSentencePrediction", "ImageClassification")
 
 
@@ -236,6 +235,11 @@ def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: 
     return replace(config, pooling=config.pooling or pooling_of(folder))
 
 
+def gives_vectors(folder: Path) -> bool:
+    """Whether Sentence Transformers wrote a folder: its file holds no head, whatever class ``config.json`` names."""
+    return (folder / POOLING).is_file()
+
+
 def pooling_of(folder: Path) -> str:
     """Return how a sentence embedding is pooled, from Sentence Transformers' files or a GGUF file's keys.
 
@@ -246,7 +250,7 @@ def pooling_of(folder: Path) -> str:
         pooling = {0: "mean", 1: "mean", 2: "cls"}.get(pooling, pooling)
         source = folder
     else:
-        source = folder / "1_Pooling" / "config.json"
+        source = folder / POOLING
         fields = read_json(source) if source.is_file() else {}
         modes = [name for name in fields if name.startswith("pooling_mode_") and fields[name] is True]
         pooling = fields.get("pooling_mode") or modes or "mean"

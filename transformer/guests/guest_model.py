@@ -26,7 +26,7 @@ from transformer.probes import Probe, current_recording, is_recording, is_watche
 from transformer.sounds.time_positions import SoundInput, SoundPositions
 from transformer.text.message import Message
 from transformer.variants.half_precision import HALF_TYPES, HalfPrecisionLinear, keep_half
-from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
+from transformer.variants.output_heads import FirstTokenClassifier, Pooling, ScaledProjection, TokenHead
 
 _SAME = 1e-4  # of the largest number of a hidden state; another order of sums gives less
 _STEPS = (".mean", ".std", ".mean_square", ".normalized")  # steps of a norm that have no name in the network's code
@@ -170,6 +170,7 @@ class GuestModel(Model):
         self._carriers = {name: found.carrier for name, found in stacks.items()}
         self._cache_argument = cache_argument(network) if config.has_decoder else None
         self._cache_agrees: bool | None = None
+        self._modules_of = {name: dict(_parts_of(network, found)) for name, found in stacks.items()}
         for name, found in stacks.items():
             stack = GuestStack(config, found, causal=name == "decoder")
             setattr(self, name, stack)
@@ -201,9 +202,13 @@ class GuestModel(Model):
             NotExposedError: If a parameter belongs to no part that was found.
         """
         parts_of: dict[int, str] = {}
-        for stack in self._carriers:
-            for name, parameter in getattr(self, stack).named_parameters():
-                parts_of.setdefault(id(parameter), f"{stack}.{name}")  # a tied matrix belongs to the embedding
+        described = [(stack, getattr(self, stack)) for stack in self._carriers]
+        described += [("classifier", self.classifier)] if self.config.n_classes else []
+        described += [(f"{stack}.{part}", module) for stack, modules in self._modules_of.items()
+                      for part, module in modules.items()]  # fmt: skip
+        for front, module in described:
+            for name, parameter in module.named_parameters():
+                parts_of.setdefault(id(parameter), f"{front}.{name}")  # a tied matrix belongs to the embedding
         for _, parameter in self.network.named_parameters():
             if (name := parts_of.get(id(parameter))) is None:
                 raise parts.not_exposed(Message("which of its parts each of its parameters belongs to"))
@@ -342,8 +347,27 @@ class GuestModel(Model):
             _given.reset(token)
 
 
+def _parts_of(network: nn.Module, found: FoundStack) -> Iterator[tuple[str, nn.Module]]:
+    """Yield modules of a network by the names of our parts, also those whose steps are not exposed."""
+    for index, layer in enumerate(found.layers):
+        yield f"layers.{index}.self_attention", layer.self_attention.module
+        if layer.cross_attention is not None:
+            yield f"layers.{index}.cross_attention", layer.cross_attention.module
+        for name, norm in layer.norms.items():
+            yield f"layers.{index}.{name}", norm.module
+    if found.final_norm is not None:
+        yield "final_norm", found.final_norm.module
+    holder = next((each for each in network.modules() if found.token_table in each.children()), None)
+    if holder is not None and found.layers[0].block not in holder.modules():
+        yield "embedding", holder
+
+
 def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
     """Describe what follows the last stack by our modules, if these reproduce the logits of ``trial``."""
+    if model.config.n_classes:
+        model.classifier = _classifier(model, hidden, trial)
+        model.probes = name_probes(model)
+        return
     stack = model.decoder if model.config.has_decoder else model.encoder
     head = model.network.get_output_embeddings()
     logits = trial.logits
@@ -402,6 +426,29 @@ def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Modul
     token_head.dense, token_head.activation, token_head.projection = dense.module, function, head
     token_head.norm = parts.norm_of(found, norm.input.shape[-1])
     return token_head, norm.module
+
+
+def _classifier(model: GuestModel, hidden: Tensor, trial: Trial) -> nn.Module:
+    """Return our ``FirstTokenClassifier``, f(x₀ W + b) C + c, if the guest has these layers."""
+    unknown = model.classifier
+    linear = [event for event in trial.events if type(event.module) in (nn.Linear, HalfPrecisionLinear)]
+    dense = next((event for event in linear if same(event.input, hidden[:, 0])), None)
+    last = next((event for event in linear if trial.logits is not None and same(event.output, trial.logits)), None)
+    if dense is None or last is None:
+        return unknown
+    functions = (function for function in ACTIVATION_FUNCTIONS.values() if close(function(dense.output), last.input))
+    if (function := next(functions, None)) is None:
+        return unknown
+    classifier = FirstTokenClassifier.__new__(FirstTokenClassifier)
+    nn.Module.__init__(classifier)
+    classifier.dense, classifier.activation, classifier.projection = dense.module, function, last.module
+    classifier.pooled, classifier.logits = Probe("model"), unknown.logits
+
+    def show_pooled(_: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...] | None:
+        return None if current_pass() is None else (classifier.pooled(given[0]), *given[1:])
+
+    model.own_hooks.add(last.module.register_forward_pre_hook(show_pooled).id)
+    return classifier
 
 
 def _routed(guest_pass: GuestPass, probe: Probe, output: Any) -> Any:

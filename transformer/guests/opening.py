@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
-from transformer.families.foreign_folder import FAMILIES, check_not_quantised, pooling_of
+from transformer.families.foreign_folder import FAMILIES, check_not_quantised, gives_vectors, pooling_of
 from transformer.families.lora import add_change, check_all_fit
 from transformer.families.memory import check_memory
 from transformer.families.rope import rotary_of
@@ -121,6 +121,8 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
             "model_type {kind} is known neither here nor to the installed transformers; code in a folder is not run",
             kind=repr(kind)[:80],
         )
+    import transformers
+
     check_not_quantised(fields)
     architecture = _architecture(fields)
     theirs = _their_config(fields)
@@ -136,6 +138,8 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
         image = image_input(folder, fields, theirs)
         towers = {"family": fields["model_type"], "text_tower": bool(text_class(architecture))}
         return replace(described, image=image, pad_id=None, pooling=pooling, **towers)
+    if architecture.endswith("ForMaskedLM") and gives_vectors(folder):
+        architecture = transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES[kind]
     task = next(task for task in _TASKS if architecture.endswith(task))
     two_stacks = bool(getattr(theirs, "is_encoder_decoder", False))
     stacks = _TASKS[task]
@@ -308,7 +312,7 @@ def open_guest(
         hidden = check_second_pass(model, ids, trial)
     except CheckpointError as error:
         raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
-    if trial.logits is not None and not config.n_classes:
+    if trial.logits is not None and config.image is None:
         describe_output(model, _last_of_trial(stacks, trial) if hidden is None else hidden, trial)
     names = dict(network.named_parameters())
     return OpenedGuest(model.requires_grad_(False).eval(), config, {name: name for name in names}, unread)
@@ -474,6 +478,8 @@ def _network(
     finally:
         transformers.logging.set_verbosity(before)
     lacking = [*map(str, report["missing_keys"]), *(str(name) for name in report.get("mismatched_keys", ()))]
+    if config.pooling:  # the vector of a sentence or an image is pooled here
+        lacking = [name for name in lacking if "pooler" not in name.split(".")]
     if lacking:
         raise CheckpointError(
             "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=lacking[0][:200]

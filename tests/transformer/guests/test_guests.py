@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, WRITERS, guest_checkpoint
+from tests.foreign_checkpoints import BERT_NAMES
+from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, WRITERS, guest_checkpoint, network
+from tests.transformer.text.foreign_folders import word_piece
 from transformer import Beam, CheckpointError, Decoding, Greedy, decode, load, trace
 from transformer.errors import NotExposedError
 from transformer.files.checkpoints import Checkpoint
@@ -19,6 +23,7 @@ from transformer.guests.text_cache import TextCache
 from transformer.interventions.activation_patching import contrast
 from transformer.interventions.edge_attribution import estimated_edges
 from transformer.interventions.path_patching import path_patching
+from transformer.layers.gradient_step import training_step
 from transformer.probes import Edit, record
 from transformer.runs.directions import Steering, direction_of
 from transformer.runs.edit_specs import edits_from
@@ -326,6 +331,70 @@ def test_heads_edges_and_masks_are_edited_by_the_functions_of_our_own_models(ope
     name = "decoder.layers.0.residual.out"
     patched = trace(checkpoint, TEXT, strategy=Greedy(1), edits=[*removed.run.edits, patch(name, plain.values(name))])
     assert np.allclose(patched.values("decoder.logits"), plain.values("decoder.logits"), atol=1e-5)
+
+
+CLASSIFIERS = ["roberta, classes", "distilbert, classes", "bert, classes"]
+
+
+def classifier(case: str, folder: Path) -> Checkpoint:
+    build(case, vocab_size=word_piece().get_vocab_size(), pad_token_id=0).save_pretrained(folder)
+    settings = {"tokenizer_class": "BertTokenizer", **{f"{job}_token": text for job, text in BERT_NAMES.items()}}
+    word_piece().save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    return load(folder, own_code=True)
+
+
+@pytest.mark.parametrize("case", CLASSIFIERS)
+def test_the_layers_of_a_classifier_of_sentences_are_shown_and_edited(tmp_path: Path, case: str) -> None:
+    checkpoint = classifier(case, tmp_path)
+    found, head = trace(checkpoint, TEXT), checkpoint.model.classifier
+    with torch.no_grad():
+        expected = eager(checkpoint)(torch.tensor([found.source.ids])).logits[0].numpy()
+        first = torch.tensor(found.values("encoder.layers.2.residual.out"))[:1]
+        pooled = head.activation(head.dense(first))[0]
+    np.testing.assert_allclose(found.values("classifier.logits"), expected, atol=2e-6)
+    np.testing.assert_allclose(found.values("classifier.pooled"), pooled, atol=2e-6)
+    np.testing.assert_allclose(head.projection(pooled).detach(), expected, atol=2e-6)
+    changed = trace(checkpoint, TEXT, edits=[Edit("classifier.pooled", lambda tensor: tensor * 0, "none")])
+    np.testing.assert_allclose(changed.values("classifier.logits"), head.projection.bias.detach(), atol=2e-6)
+
+
+@pytest.mark.parametrize("case", CLASSIFIERS)
+def test_a_step_of_training_names_the_part_of_every_parameter(tmp_path: Path, case: str) -> None:
+    checkpoint = classifier(case, tmp_path)
+    step = training_step(trace(checkpoint, TEXT), stack="encoder")
+    parts = {block.part for block in step.blocks if block.layer is None}
+    assert parts == {"embedding", "dense", "projection"}
+    assert sum(block.numbers for block in step.blocks) == sum(each.numel() for each in checkpoint.model.parameters())
+
+
+@pytest.mark.parametrize("case", CLASSIFIERS)
+def test_a_classifier_without_its_head_is_refused(tmp_path: Path, case: str) -> None:
+    model = build(case)
+    model.base_model.save_pretrained(tmp_path)
+    fields = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**fields, "architectures": [type(model).__name__]}))
+    with pytest.raises(CheckpointError, match="lacks the weights"):
+        load(tmp_path, own_code=True)
+
+
+@pytest.mark.parametrize("kind", ["mpnet", "roberta"])
+def test_a_sentence_encoder_that_names_a_head_gives_vectors(tmp_path: Path, kind: str) -> None:
+    """As all-mpnet-base-v2: ``config.json`` names a head that the file of Sentence Transformers lacks."""
+    path = guest_checkpoint(kind, tmp_path)
+    network(kind, vocab_size=word_piece().get_vocab_size(), pad_token_id=0).base_model.save_pretrained(path)
+    fields = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**fields, "architectures": [GUESTS[kind][0]]}))
+    with pytest.raises(CheckpointError, match="lacks the weights"):
+        load(path)
+    (path / "1_Pooling").mkdir()
+    (path / "1_Pooling" / "config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+    checkpoint = load(path)
+    found = trace(checkpoint, TEXT)
+    model = transformers.AutoModel.from_pretrained(path).eval()
+    with torch.no_grad():
+        expected = model(torch.tensor([found.source.ids])).last_hidden_state[0].mean(dim=0)
+    np.testing.assert_allclose(found.values("pooling.vector"), expected, atol=2e-6)
 
 
 def test_each_thread_sees_its_own_edits_only(opened) -> None:

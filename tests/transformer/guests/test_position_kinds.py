@@ -35,7 +35,8 @@ MORE = {
 # From the sources of transformers 5.24: the table of positions, ``apply_rotary_pos_emb``, or the bias of the scores.
 TEXTS = {
     **dict.fromkeys(("opt", "gpt_bigcode", "gpt_neo"), ("learned",)),
-    **dict.fromkeys(("xlm-roberta", "camembert", "electra", "albert", "mbart", "blenderbot-small"), ("learned",)),
+    **dict.fromkeys(("roberta", "distilbert", "xlm-roberta", "camembert", "electra", "albert"), ("learned",)),
+    **dict.fromkeys(("mbart", "blenderbot-small"), ("learned",)),
     **dict.fromkeys(("phi", "phi3", "olmo", "olmo2", "olmo3", "smollm3", "stablelm", "starcoder2"), ("rotary",)),
     **dict.fromkeys(("cohere", "cohere2", "granite", "glm", "glm4", "mixtral", "qwen2_moe", "qwen3_moe"), ("rotary",)),
     **dict.fromkeys(("gpt_oss", "gptj", "codegen", "falcon", "persimmon", "nemotron", "modernbert"), ("rotary",)),

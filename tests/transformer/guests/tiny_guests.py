@@ -21,6 +21,7 @@ _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size":
 _DECODER = {"d_model": 32, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4}
 _DECODER |= {"decoder_attention_heads": 4, "encoder_ffn_dim": 48, "decoder_ffn_dim": 40}
 _DECODER |= {"max_position_embeddings": 64}
+_DISTILBERT = {"dim": 32, "hidden_dim": 48, "n_layers": 2, "n_heads": 4, "max_position_embeddings": 64}
 _T5 = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 4}
 
 DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -81,6 +82,8 @@ DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "nemotron": ("NemotronForCausalLM", _GROUPED),
 }
 ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "roberta": ("RobertaForMaskedLM", {**_SIZES, "max_position_embeddings": 66}),
+    "distilbert": ("DistilBertForMaskedLM", _DISTILBERT),
     "xlm-roberta": ("XLMRobertaForMaskedLM", {**_SIZES, "max_position_embeddings": 66}),
     "camembert": ("CamembertForMaskedLM", {**_SIZES, "max_position_embeddings": 66}),
     "electra": ("ElectraForMaskedLM", {**_SIZES, "embedding_size": 16}),
