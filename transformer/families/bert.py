@@ -3,7 +3,7 @@
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig
 from transformer.families.values import Values, class_names
-from transformer.families.weights import Stored, Table, linear, stored
+from transformer.families.weights import Table, linear, stored
 
 SEGMENTS = "embeddings.token_type_embeddings.weight"
 
@@ -45,7 +45,9 @@ def encoder_table(config: FamilyConfig, *, suffix: str = "") -> Table:
     """
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
-        "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
+        "encoder.embedding.position_encoding.table": stored(
+            "embeddings.position_embeddings.weight", view=lambda rows: rows[: config.max_length]
+        ),
         "encoder.embedding.segment_table.weight": stored(SEGMENTS),
         **linear("encoder.embedding.norm", "embeddings.LayerNorm"),
     }
@@ -59,12 +61,6 @@ def encoder_table(config: FamilyConfig, *, suffix: str = "") -> Table:
         rows |= linear(f"{ours}.feed_forward.output_projection", f"{theirs}.output.dense")
         rows |= linear(f"{ours}.feed_forward_norm", f"{theirs}.output.LayerNorm")
     return rows
-
-
-def positions(config: FamilyConfig, name: str) -> Stored:
-    """Return the rows of the position table that the model reads."""
-    first = config.position_offset
-    return stored(name, view=lambda rows: rows[first : first + config.max_length])
 
 
 def table(config: FamilyConfig) -> Table:

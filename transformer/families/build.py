@@ -158,15 +158,7 @@ def _position_encoding(config: FamilyConfig) -> nn.Module | None:
                 encoding.table = nn.Parameter(torch.empty(config.max_length, config.embedding_width))
             return encoding
         case "sinusoidal":
-            half, m2m = config.d_model // 2, config.family == "m2m_100"
-            return HalvedSinusoids(
-                config.d_model,
-                n_sines=half if m2m else config.d_model - half,
-                offset=config.position_offset,
-                steps=config.position_steps,
-                dtype=torch.float32 if m2m else torch.float64,
-                stored=config.max_length if config.stored_positions else 0,
-            )
+            return HalvedSinusoids(config.d_model, stored=config.max_length if config.stored_positions else 0)
     return None
 
 

@@ -28,8 +28,6 @@ class FamilyConfig(ModelConfig):
         block: "sequential", "parallel" or "sandwich".
         embedding_scale: Factor of E[id].
         embedding_width: Width of an embedding table that is narrower than the model.
-        position_offset: See ``HalvedSinusoids``; for learned positions, the number of rows that are skipped.
-        position_steps: See ``HalvedSinusoids``.
         stored_positions: Whether the table of sinusoids is in the file.
         n_buckets: T5's number of distance buckets.
         max_distance: T5's largest distance with a bucket of its own.
@@ -63,8 +61,6 @@ class FamilyConfig(ModelConfig):
     embedding_width: int = 0
     embedding_norm: bool = False
     next_sentence: bool = False
-    position_offset: int = 0
-    position_steps: float = 0.0
     stored_positions: bool = False
     n_buckets: int = 32
     max_distance: int = 128

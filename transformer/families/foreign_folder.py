@@ -12,7 +12,6 @@ from torch import Tensor
 from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
-from transformer.families.bart import BART, M2M100, MARIAN
 from transformer.families.bert import BERT, SEGMENTS
 from transformer.families.build import build_family
 from transformer.families.deberta import DEBERTA
@@ -21,6 +20,7 @@ from transformer.families.family_config import FamilyConfig
 from transformer.families.gguf import GgufWeights, config_fields
 from transformer.families.gpt2 import GPT2
 from transformer.families.llama import GEMMA, GEMMA2, GEMMA3, GEMMA3_PARTS, LLAMA, MISTRAL, QWEN2, QWEN3
+from transformer.families.marian import MARIAN
 from transformer.families.memory import check_memory
 from transformer.families.neox import NEOX
 from transformer.families.t5 import T5
@@ -43,8 +43,6 @@ FAMILIES: dict[str, Family] = {
     "gemma3_text": GEMMA3,
     "gemma3": GEMMA3_PARTS,
     "marian": MARIAN,
-    "bart": BART,
-    "m2m_100": M2M100,
     "t5": T5,
     "deberta-v2": DEBERTA,
 }
@@ -236,7 +234,7 @@ def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: 
 
 
 def gives_vectors(folder: Path) -> bool:
-    """Whether Sentence Transformers wrote a folder: its file holds no head, whatever class ``config.json`` names."""
+    """Whether Sentence Transformers wrote a folder: no head, whatever class its config names."""
     return (folder / POOLING).is_file()
 
 

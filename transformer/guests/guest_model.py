@@ -385,6 +385,10 @@ def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
     if plain is not None and plain.shape == logits.shape:
         ratio = float((plain * logits).sum() / plain.square().sum())
         cap = getattr(model.network.config, "final_logit_softcapping", None)
+        bias = getattr(model.network, "final_logits_bias", None)
+        if bias is not None and head.bias is None and bool(bias.any()) and close(plain + bias, logits):
+            stack.vocabulary_projection = _projection(head, scale=1.0, cap=None, bias=bias[0])
+            return
         for scale, bound in ((1.0, None), (ratio, None), (1.0, cap)):
             found = plain * scale
             found = bound * torch.tanh(found / bound) if bound else found
@@ -393,16 +397,20 @@ def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
             if (scale, bound) == (1.0, None):
                 stack.vocabulary_projection = head
                 return
-            with torch.device("meta"):
-                projection = ScaledProjection(
-                    *head.weight.shape[::-1], bias=head.bias is not None, scale=scale, cap=bound
-                )
-            parameters = dict(head.named_parameters())  # as they are stored
-            projection.weight, projection.bias = parameters["weight"], parameters.get("bias")
-            if projection.weight.dtype in HALF_TYPES:
-                keep_half(projection)
-            stack.vocabulary_projection = projection
+            stack.vocabulary_projection = _projection(head, scale=scale, cap=bound)
             return
+
+
+def _projection(head: nn.Linear, *, scale: float, cap: float | None, bias: Tensor | None = None) -> nn.Module:
+    """Return our ``ScaledProjection`` with the matrix of ``head``, and its bias or another one."""
+    stored = dict(head.named_parameters())  # in half precision, too
+    with torch.device("meta"):
+        projection = ScaledProjection(*head.weight.shape[::-1], bias=False, scale=scale, cap=cap)
+    projection.weight = stored["weight"]
+    projection.bias = stored.get("bias") if bias is None else nn.Parameter(bias, requires_grad=False)
+    if projection.weight.dtype in HALF_TYPES:
+        keep_half(projection)
+    return projection
 
 
 def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Module, nn.Module] | None:

@@ -131,7 +131,7 @@ def _kind_of_rows(table: Tensor, offset: int, *, trained: bool) -> tuple[set[str
     for steps in (float(half), float(half - 1)):
         if width % 2 or steps <= 0:
             break
-        sines = HalvedSinusoids(width, n_sines=half, offset=offset, steps=steps, dtype=torch.float64)
+        sines = HalvedSinusoids(width, offset=offset, steps=steps)
         if _same(rows, sines(len(rows))[0]):
             return {"sinusoidal"}, (offset, steps)
     return ({"learned"} if trained else {UNKNOWN}), None

@@ -1,11 +1,10 @@
-"""Embeddings of third-party families: segments, a norm, a narrower table, skipped position rows."""
+"""Embeddings of third-party families: segments, a norm, a narrower table, sines before cosines."""
 
 import math
 from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from transformer.config import ModelConfig
 from transformer.embedding import Embedding
@@ -17,7 +16,7 @@ class FamilyEmbedding(Embedding):
     """x = norm((E[id] · scale + S[segment] + P(position)) W), where a family may lack some of these parts.
 
     Attributes:
-        segment_table: S, one row per segment (BERT, Devlin et al. 2019, §3); RoBERTa has one, the same for every token.
+        segment_table: S, one row per segment (BERT, Devlin et al. 2019, §3).
         projection: W, which widens a table that is narrower than the model (DeBERTa-v2's ``embed_proj``).
         norm: LayerNorm after the sum.
     """
@@ -57,31 +56,25 @@ class FamilyEmbedding(Embedding):
 
 
 class HalvedSinusoids(nn.Module):
-    """Sines in the first half of the channels, cosines in the second: the order of Marian and M2M100.
+    """Sines in the first half of the channels, cosines in the second: the order of Marian.
 
     Args:
-        width: Number of channels.
-        n_sines: Number of sines. For an odd width, Marian has one sine more than cosines, M2M100 a zero channel.
-        offset: Row of position 0; the families number positions from the padding id + 1.
-        steps: The frequencies are 10000^(−i / steps).
-        dtype: The type in which the family computes them.
+        width: Number of channels; if it is odd, there is one sine more than cosines.
+        offset: Row of position 0.
+        steps: The frequencies are 10000^(−i / steps); by default, steps are half of the channels.
         stored: Number of rows of a table that the checkpoint contains, rounded if it is in half precision.
     """
 
-    def __init__(
-        self, width: int, *, n_sines: int, offset: int, steps: float, dtype: torch.dtype, stored: int = 0
-    ) -> None:
+    def __init__(self, width: int, *, offset: int = 0, steps: float | None = None, stored: int = 0) -> None:
         super().__init__()
-        self.n_sines = n_sines
         self.table = nn.Parameter(torch.empty(stored, width)) if stored else None
-        self.width, self.offset, self.steps, self.dtype = width, offset, steps, dtype
+        self.width, self.offset, self.steps = width, offset, width / 2 if steps is None else steps
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
         """Return the encodings of positions ``start`` to ``start + n_positions − 1``."""
         if self.table is not None:
             return self.table[None, start : start + n_positions]  # [1, position, model]
-        position = torch.arange(start, start + n_positions, dtype=self.dtype)[:, None] + self.offset
-        channel = torch.arange(self.n_sines, dtype=self.dtype)
+        position = torch.arange(start, start + n_positions, dtype=torch.float64)[:, None] + self.offset
+        channel = torch.arange(self.width - self.width // 2, dtype=torch.float64)
         angle = position * torch.exp(channel * -(math.log(10_000.0) / self.steps))
-        encoding = torch.cat((angle.sin(), angle[:, : self.width // 2].cos()), dim=-1).float()[None]
-        return F.pad(encoding, (0, self.width - encoding.shape[-1]))  # [1, position, model]
+        return torch.cat((angle.sin(), angle[:, : self.width // 2].cos()), dim=-1).float()[None]

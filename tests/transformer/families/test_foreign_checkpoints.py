@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
-from tests.transformer.families.hugging_face import CASES
+from tests.transformer.families.hugging_face import CASES, GUEST_CASES
 from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load, read_trace, save_trace, trace
 from transformer.__main__ import main
 from transformer.files.languages import with_languages
@@ -39,7 +39,7 @@ def foreign(tmp_path_factory: pytest.TempPathFactory):
 
 def theirs(checkpoint: Checkpoint) -> Any:
     architecture = json.loads((checkpoint.path / "config.json").read_text())["architectures"][0]
-    assert architecture in {case[0] for case in CASES.values()}
+    assert architecture in {case[0] for case in (CASES | GUEST_CASES).values()}
     return getattr(transformers, architecture).from_pretrained(checkpoint.path, attn_implementation="eager").eval()
 
 

@@ -92,6 +92,8 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "mpnet": ("MPNetForMaskedLM", {**_SIZES, "max_position_embeddings": 66}),
 }
 WRITERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "bart": ("BartForConditionalGeneration", _DECODER),
+    "m2m_100": ("M2M100ForConditionalGeneration", _DECODER),
     "mbart": ("MBartForConditionalGeneration", _DECODER),
     "pegasus": ("PegasusForConditionalGeneration", _DECODER),
     "mt5": ("MT5ForConditionalGeneration", _T5),
@@ -138,7 +140,7 @@ def guest_checkpoint(kind: str, folder: Path, **changes: object) -> Path:
         from tokenizers import processors
 
         backend.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-        special |= {"decoder_start_token_id": 0}
+        special |= {"decoder_start_token_id": 1 if kind == "m2m_100" else 0}  # padding has no position in M2M100
     backend.save(str(path / "tokenizer.json"))
     network(kind, vocab_size=backend.get_vocab_size(), **special, **changes).save_pretrained(path)
     (path / "tokenizer_config.json").write_text(json.dumps(settings))
