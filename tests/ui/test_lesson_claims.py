@@ -598,7 +598,8 @@ def test_tasks_for_any_sentence_name_none_of_its_words_and_hold_for_others(natur
         for one in steps:
             feedback = [text for _option, text in one.wrong]
             texts = " ".join((one.do, one.notice, one.question, *one.choices, one.explanation, one.hint, *feedback))
-            assert one.any_sentence == ("·" not in texts), (language, one.title)
+            names_a_token = re.search(r"·\S", texts) is not None  # "· W₂" is a product
+            assert one.any_sentence != names_a_token, (language, one.title)
     token, layer = find_lesson(WAY).steps[1].focus["token"], 0
     for typed in (
         "My grandmother bakes apple pie every Sunday.",
