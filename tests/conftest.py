@@ -246,7 +246,8 @@ def quick_app_tests() -> Iterator[None]:
     Streamlit reads the metadata of all installed packages: here once. It polls every millisecond whether the page is
     finished, which interrupts the page: here it waits for the page's thread. And it begins each run as a fresh
     server, which takes ``pages/`` for the navigation until ``app.py`` has run: here as a server that has served before.
-    Its own time limit is three seconds, which a page may exceed while other programs run: here ``PATIENCE``.
+    Its own time limit is three seconds, which a page may exceed while other programs run: here ``PATIENCE``. It reads
+    this project's settings in the folder in which the first page is opened: here before any test changes the folder.
     """
     if "streamlit" not in sys.modules:
         yield
@@ -254,6 +255,10 @@ def quick_app_tests() -> Iterator[None]:
     from streamlit.components.v2 import manifest_scanner
     from streamlit.runtime.pages_manager import PagesManager
     from streamlit.testing.v1 import app_test, local_script_runner
+
+    from ui.server.streamlit_private import config
+
+    assert config.get_option("server.address") == "127.0.0.1", "the settings are those of this project"
 
     class KnowsItsNavigation(PagesManager):
         def __init__(self, *args: object, **more: object) -> None:
