@@ -272,10 +272,16 @@ class GuestModel(Model):
         The first position that any text continues is also computed from the whole text.
 
         Returns:
-            Their hidden states, [batch, new position, model]; ``None`` if the cache leads to other numbers.
+            Their hidden states, [batch, new position, model]; ``None`` if the cache leads to other numbers or fails.
         """
         continues = cache.length > 0
-        hidden = self._decoded(ids[:, cache.length :], memory, source_ids, cache.given())
+        try:
+            hidden = self._decoded(ids[:, cache.length :], memory, source_ids, cache.given())
+        except Exception:
+            if self._cache_agrees:  # it has worked before
+                raise
+            self._cache_agrees = False  # a pass over the whole text shows whether the text is the cause
+            return None
         cache.length = ids.shape[1]
         if continues and self._cache_agrees is None:
             whole = self.decode(ids, memory, source_ids)[:, -hidden.shape[1] :]

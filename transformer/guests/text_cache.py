@@ -22,9 +22,10 @@ class TextCache:
         from transformers import DynamicCache, EncoderDecoderCache
 
         self.argument, self.length = argument, 0
-        self.kept = DynamicCache(config=network.config)
-        if two_stacks:
-            self.kept = EncoderDecoderCache(self.kept, DynamicCache())
+        if two_stacks:  # a config counts the layers of the encoder, and T5's decoder may have more
+            self.kept = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        else:
+            self.kept = DynamicCache(config=network.config)
 
     def given(self) -> dict[str, Any]:
         """Return the arguments with which a network reads only new positions and adds them to the cache."""

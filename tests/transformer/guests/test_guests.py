@@ -272,6 +272,12 @@ def test_a_step_reads_one_new_token_and_predicts_the_same(opened, kind: str, rea
         np.testing.assert_allclose(log_probabilities(fast), log_probabilities(whole), rtol=5e-6, atol=1e-5)
 
 
+def test_a_decoder_with_more_layers_than_the_encoder_has_a_cache_for_each(tmp_path: Path) -> None:
+    checkpoint = load(guest_checkpoint("mt5", tmp_path, num_layers=1, num_decoder_layers=3))
+    fast, whole = (decode(checkpoint, TEXT, Greedy(6), cached=cached) for cached in (True, False))
+    assert fast.tokens.ids == whole.tokens.ids and checkpoint.model.new_cache() is not None
+
+
 @pytest.mark.parametrize("kind", ["phi", "mbart"])
 def test_edits_and_hooks_of_a_decoder_run_the_whole_text_at_each_step(
     opened, kind: str, read_lengths: list[int]
@@ -299,10 +305,21 @@ def test_an_edit_of_the_encoder_acts_on_every_step_with_a_cache(opened, read_len
     assert abs(fast.log_probability - plain.log_probability) > 1e-3
 
 
-def test_a_cache_that_leads_to_other_numbers_is_not_used(opened, tmp_path: Path, monkeypatch) -> None:
+def _of_one_token(cache: TextCache) -> dict[str, object]:
+    return {"use_cache": False}  # a step sees its own token only
+
+
+def _failing(cache: TextCache) -> dict[str, object]:
+    raise IndexError("list index out of range")
+
+
+@pytest.mark.parametrize("given", [_of_one_token, _failing])
+def test_a_cache_that_fails_or_leads_to_other_numbers_is_not_used(
+    opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Any
+) -> None:
     expected = decode(opened("phi"), TEXT, Greedy(6), cached=False)
     checkpoint = load(guest_checkpoint("phi", tmp_path))
-    monkeypatch.setattr(TextCache, "given", lambda cache: {"use_cache": False})  # a step sees its own token only
+    monkeypatch.setattr(TextCache, "given", given)
     for _ in range(2):
         found = decode(checkpoint, TEXT, Greedy(6))
         assert found.tokens.ids == expected.tokens.ids and found.log_probability == expected.log_probability
