@@ -23,6 +23,7 @@ export default function ({ data, setTriggerValue }) {
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
   globalThis.glassformerFigureHeight = () => Math.ceil(outermost(figure())?.getBoundingClientRect().height ?? 0); // share.py
+  if (root.dataset.step !== data.step) globalThis.glassformerInSight?.(); // of another step
   if (data.embedded) keepAlone();
   else if (root.dataset.step !== data.step && data.step) keepInSight(data);
   else if (root.dataset.step && !data.step) document.querySelector("[data-testid=stMain]").scrollTo({ top: 0 });
@@ -141,11 +142,11 @@ function focus(there) {
 // `lights`: the controls that the step names, on the page or in the sidebar.
 function keepInSight({ figure: part, lights }) {
   let bar = null;
-  const stop = () => growth.disconnect();
+  const stop = (globalThis.glassformerInSight = () => growth.disconnect());
   const growth = new ResizeObserver(() => {
     const there = document.querySelector(".st-key-lesson-bar");
     if (there && there !== bar) growth.observe((bar = there)); // it comes and grows after the page
-    if (bar && !there) return stop(); // the reader has left the lesson
+    if (bar && !there) return; // while another page opens
     show(part, lights);
   });
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
