@@ -30,7 +30,7 @@ def sentence_box(page: str, focus: Focus, config: ModelConfig | None) -> None:
         kind = "sound"
     data = {
         "sentence": focus.sentence if kind == "text" else None,
-        "words": {"run": common("typing.run"), "name": common("sidebar.sentence"), "box": common(f"box.{kind}")},
+        "words": {"run": common("typing.run"), "name": common("box.name"), "box": common(f"box.{kind}")},
     }
     with st.container(key=KEY):
         _component(key="sentence box", data=data, on_sentence_change=_use_sentence)
