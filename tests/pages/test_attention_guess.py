@@ -15,7 +15,7 @@ from views.attention.attention_controls import GUESS as SWITCH
 
 TEXT = page_text("attention")
 SENTENCE = "The old man told us a story."
-WITHOUT_A_MAP = ["canvas script", "frame", "token strip", "way to attention answer", "typing"]
+WITHOUT_A_MAP = ["sentence box", "canvas script", "frame", "token strip", "way to attention answer", "typing"]
 PLACES = [
     ("tiny-translator", "encoder", "self"),
     ("tiny-translator", "decoder", "cross"),
