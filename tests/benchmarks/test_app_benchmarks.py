@@ -20,11 +20,12 @@ def test_the_table_of_the_first_screen() -> None:
 
 
 def test_a_click_is_counted_by_function_and_the_second_one_makes_nothing_anew() -> None:
+    clicks.measure_click("attention")  # fills what the process remembers
     calls = clicks.measure_click("attention")
     assert calls["views/attention/attention_view_model.py:attention_view_model"] == 1
     assert calls["transformer/attention_maps/attention_path.py:attention_path"] == 1
     assert not any(name.startswith(("tests/", "benchmarks/", "harness/")) for name in calls)
-    assert calls.total() < 5500, "it was 6,222 once"
+    assert calls.total() < 5000, "it was 6,222"
 
 
 @pytest.mark.slow
