@@ -591,7 +591,7 @@ def test_other_models() -> None:
 
 
 def test_tasks_for_any_sentence_name_none_of_its_words_and_hold_for_others(natural) -> None:
-    """With the reader's own sentence, the lines of the heads still lead to different tokens."""
+    """With the reader's own sentence, the lines of the heads still do not all lead to one token."""
     for language in ("en", "fr"):
         steps = find_lesson(WAY, language).steps
         assert [number for number, one in enumerate(steps, 1) if one.any_sentence] == [1, 2, 3, 5, 6]
