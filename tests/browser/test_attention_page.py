@@ -67,7 +67,7 @@ def test_a_cell_says_its_weight_and_opens_its_arithmetic_and_its_address_brings_
     heading.wait_for(timeout=60_000)
     settle(page)
     row, read, column = trace.prediction.labels[2], trace.target.labels[2], view.key.labels[3]
-    wanted = f"to predict ‘{row}’, the row of ‘{read}’ looks at ‘{column}’"
+    wanted = f"to predict ‘{row}’, this head looks at ‘{column}’ (the query comes from ‘{read}’"
     expect(heading).to_contain_text(wanted)
     weight = f"{float(view.weights[1, 2, 3]):.9g}"
     expect(page.locator(".st-key-attention-arithmetic")).to_contain_text(f"Recorded in the model: {weight}")

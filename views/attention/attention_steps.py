@@ -316,9 +316,7 @@ def _query_channel(p: Page, shown: AttentionViewModel) -> None:
     st.markdown(text[f"step_1_x_{norm}"].format(source=found.source, norm=kind))
     channel = text["step_1_channel" if found.bias is not None else "step_1_channel_unbiased"]
     st.markdown(
-        channel.format(
-            row=p.text["row_reads"].format(read=as_plain(shown.read_label)), channel=found.channel, width=len(found.x)
-        ),
+        channel.format(row=_row_name(p, shown), channel=found.channel, width=len(found.x)),
         help=text["step_1_channel_help"],
     )
     st.latex(channel_equations(found))
