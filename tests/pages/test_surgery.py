@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.toolkit.style import signed, three_digits, three_digits_alike
+from charts.toolkit.style import signed, three_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from transformer.heads.head_roles import CorpusRole, CorpusRoles
@@ -112,7 +112,7 @@ def test_the_head_that_the_reader_selects_is_the_one_that_is_described(open_app,
     is_fine(app.run())
     assert drawn[-1].metadata["selected"] == [1, 1]
     label = TEXT["edit"]["zero"].format(place=TEXT["part_short"]["decoder_self"], layer=1, head=1)
-    assert f"Without **{label}**" in said(app)
+    assert f"Without one head (**{label}**)" in said(app)
 
 
 def test_the_button_removes_the_head_that_the_typed_sentence_needs(open_app, monkeypatch):
@@ -122,7 +122,7 @@ def test_the_button_removes_the_head_that_the_typed_sentence_needs(open_app, mon
     heads = {}
     for sentence in (new, old):
         app = open_app("surgery", checkpoint="en-fr", sentence=sentence)
-        heads[sentence] = next(line.value for line in app.markdown if "Without **" in line.value)
+        heads[sentence] = next(line.value for line in app.markdown if "Without one head" in line.value)
     assert heads[old] != heads[new]
     app.text_area(key="sidebar sentence").set_value(new)
     button(app, TEXT["example_button"]).click()
@@ -159,14 +159,14 @@ def test_before_anything_is_changed_the_output_without_a_needed_head_is_shown(op
     ranked = sorted(head_importance(trace).measured, key=lambda one: one.change)
     before = read_answer(trace).text
     head = next(one for one in ranked if answer_without(trace, one.place) != before)
-    assert f"Without **{_named(head.place)}**" in said(app) and head != ranked[0]
+    assert f"Without one head (**{_named(head.place)}**)" in said(app) and head != ranked[0]
     what = {"what": TEXT["measured_output"], "change": signed(ranked[0].change)}
     assert TEXT["example_changes_output"].format(head=_named(ranked[0].place), **what) in said(app)
     effect = experiment(trace, edits_from(trace.checkpoint, [removal(head.place)]))
     pieces = word_diff(effect.answer_before.text, effect.answer_after.text)
-    headline = next(line.value for line in app.markdown if f"Without **{_named(head.place)}**" in line.value)
+    headline = next(line.value for line in app.markdown if f"Without one head (**{_named(head.place)}**)" in line.value)
     assert marked_text(pieces) in headline, "the output and its change are part of the first sentence"
-    old, now = three_digits_alike([effect.answer_before.probability, math.exp(effect.after.sum())])
+    old, now = map(three_digits, [effect.answer_before.probability, math.exp(effect.after.sum())])
     assert TEXT["example_old"].format(before=old, after=now, change=signed(effect.change)) in said(app)
     button(app, TEXT["example_button"]).click()
     app.run()
@@ -276,7 +276,7 @@ def test_something_else_is_changed_at_the_head_that_the_page_describes(open_app,
     """The head of all pages, which nobody has chosen, is another one."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_app("surgery", checkpoint="en-fr", sentence="My grandmother bakes apple pie every Sunday.")
-    described = next(line.value for line in app.markdown if "Without **" in line.value)
+    described = next(line.value for line in app.markdown if "Without one head" in line.value)
     head = Head("decoder", "self", 0, 1)
     assert f"**{_named(head)}**" in described and app.session_state["focus"].kind == "cross"
 

@@ -86,7 +86,7 @@ def show_consequence(p: Page, found: Experiment, cause: str) -> None:
     elif found.asked.everywhere or not before.parts:
         st.markdown("##### " + common("effect.then_same", cause=cause))
     else:
-        shares = three_digits_alike([before.probability, after.probability])
+        shares = [three_digits(before.probability), three_digits(after.probability)]
         st.markdown("##### " + common("effect.then_stays", cause=cause, before=shares[0], after=shares[1]))
     if found.asked.everywhere and not config.has_decoder:
         st.caption(common("effect.blank_hint"))
@@ -164,7 +164,7 @@ def _same(before: Answer, after: Answer) -> str:
     """Say that the output is the same, and how its probability has changed."""
     if not before.parts:
         return common("effect.same")
-    shares = three_digits_alike([before.probability, after.probability])
+    shares = [three_digits(before.probability), three_digits(after.probability)]
     return common("effect.same_probability", before=shares[0], after=shares[1])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from charts.toolkit.style import signed, three_digits_alike
+from charts.toolkit.style import signed, three_digits
 from transformer.interventions.experiment import Experiment
 from transformer.interventions.head_importance import HeadImportance, Importance
 from transformer.runs.edit_specs import EditSpec
@@ -155,7 +155,8 @@ def show_example(p: Page, example: Example) -> None:
         if example.needs_several:
             st.markdown(text["example_no_single"].format(count=len(all_heads(p.checkpoint.config))))
         unchanged = example.needs_several and not example.effect.predicts_otherwise
-        cause = text["example_even_without" if unchanged else "example_cause"].format(head=_name(p, example))
+        one = "example_cause_one" if len(example.heads) == 1 else "example_cause"
+        cause = text["example_even_without" if unchanged else one].format(head=_name(p, example))
         show_consequence(p, example.effect, cause)
 
 
@@ -185,7 +186,7 @@ def show_numbers_of_example(p: Page, example: Example) -> None:
         if effect.asked.everywhere:  # neither run has an output of its own
             say_expectations(effect)
         elif before.parts and before.text != after.text:
-            shares = three_digits_alike([before.probability, math.exp(effect.after.sum())])
+            shares = [three_digits(before.probability), three_digits(math.exp(effect.after.sum()))]
             key = "example_old" if len(example.heads) == 1 else "example_old_several"
             st.markdown(text[key].format(before=shares[0], after=shares[1], change=signed(effect.change)))
         if example.reason:
