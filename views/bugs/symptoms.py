@@ -17,7 +17,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import as_plain, common, token_name
+from ui.words.texts import as_plain, common, quoted_word, token_name
 from views.bugs.bugs_view_model import WORDS, CheckpointCase, TrainingCase
 from views.bugs.two_curves_figure import two_curves
 
@@ -70,14 +70,19 @@ def _says_the_maps(p: Page, case: CheckpointCase | TrainingCase) -> tuple[str, s
     text, shift = p.text, case.shift
     if shift is not None:
         row = "predicting" if isinstance(case, CheckpointCase) and case.location.kind == "cross" else "reading"
-        query = token_name(shift.query)
+        query = _visibly(shift.query)
         return (
-            text[f"map_{row}"].format(query=query, key=token_name(shift.before)),
-            text[f"case_{row}"].format(query=query, key=token_name(shift.after)),
+            text[f"map_{row}"].format(query=query, key=_visibly(shift.before)),
+            text[f"case_{row}"].format(query=query, key=_visibly(shift.after)),
         )
     if case.share_moved > 0.005:
         return text["map_unlike"], text["case_moved"].format(share=percent(case.share_moved))
     return text["map_unlike"], text["case_alike"]
+
+
+def _visibly(label: str) -> str:
+    """Return a token's name in a sentence, where a bare full stop would be hard to see."""
+    return token_name(label) if any(letter.isalnum() for letter in label) else as_plain(quoted_word(label))
 
 
 def show_figures(p: Page, case: CheckpointCase | TrainingCase) -> None:

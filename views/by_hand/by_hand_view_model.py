@@ -21,8 +21,8 @@ from transformer.attention import MultiHeadAttention, attention_scores, attentio
 from transformer.embedding import Embedding, vocabulary_projection
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm
-from transformer.models import log_probabilities
 from transformer.positions import LearnedEncoding
+from transformer.predictions.answer_probabilities import softmax
 from transformer.residual import residual_connection
 from transformer.toy.by_hand import HEAD_COUNTS, MAX_WORDS, Sheet, forward_pass, load_sheet
 
@@ -79,7 +79,7 @@ STEPS: Mapping[str, Step] = {
     "g2": Step(LayerNorm.__init__, "self.weight = ", "add_norm"),
     "norm2": Step(LayerNorm.normalise, "normalized * self.weight + self.bias", "add_norm"),
     "logits": Step(vocabulary_projection, "projection.weight = table.weight", "decoding"),
-    "probabilities": Step(log_probabilities, "torch.log_softmax(", "decoding"),
+    "probabilities": Step(softmax, "powers / powers.sum(", "decoding"),
 }
 
 

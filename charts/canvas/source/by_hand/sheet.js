@@ -190,13 +190,16 @@ export class Sheet {
     return [make("p", { className: "task", textContent: this.phrase(`about_${parts.at(-1)}`) }), section];
   }
 
-  // Where a drawing begins: the number that the whole sheet leads to, or the largest in the last row of a step.
+  // Where a drawing begins: the number that the whole sheet leads to, or the largest in the last row of a step; for
+  // ReLU, the one furthest below 0.
   beginsAt() {
     if (this.step === null) return this.opensWith();
     const each = this.blocks.find(({ of, id }) => [of, id].includes(STEPS[this.step].at(-1)));
     const last = each.rows.length - 1;
+    const size = (c) => Math.abs(this.value(each.cell(last, c)));
+    const below = (c) => -this.value(["pre", last, c]);
     const sizes = each.cols.map((_, c) =>
-      this.isMasked(each.cell(last, c)) ? -1 : Math.abs(this.value(each.cell(last, c))),
+      each.of === "hidden" ? below(c) : this.isMasked(each.cell(last, c)) ? -1 : size(c),
     );
     return each.cell(last, sizes.indexOf(Math.max(...sizes)));
   }
