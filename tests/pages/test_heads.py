@@ -167,7 +167,7 @@ def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> N
     nan = float("nan")
     short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
     assert claim(ranked(short), TEXT) == TEXT["claim_too_short"]
-    assert head_words(ranked(short), TEXT)[0, 0].title == "No positional pattern"
+    assert head_words(ranked(short), TEXT)[0, 0].title == "No role here"
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])

@@ -266,7 +266,7 @@ def test_a_head_without_a_role_on_one_token_is_shown_beside_two_roles_and_named_
     assert not heads.is_followed, "where one map fits, it is that of a head with a role"
     weights = heads.views[1].weights[6].mean(axis=0)
     assert heads.views[0].key.labels[weights.argmax()] == "."
-    assert words_seen(heads, text)[1, 6].title == "No positional pattern"
+    assert words_seen(heads, text)[1, 6].title == "No role here"
     assert words_seen(heads, text)[1, 6].sentence.startswith("Looks most at the full stop: ")
     assert percent(float(weights.max())) in words_seen(heads, text)[1, 6].sentence
     roles = {head.role for head in heads.heads.with_role}

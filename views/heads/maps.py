@@ -51,7 +51,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
 def _faded(heads: HeadsViewModel, text: PageText) -> str:
     """Say in the legend what pale maps are."""
     if heads.speaks_of_many:
-        return text["faded_many"].format(where=text["claim_many"])
+        return text["faded"].format(where=text["claim_many"])
     on_first = any(role_name(head) == "first" for head in heads.shown.at_rest)
     return text["faded_first" if on_first else "faded"].format(where=text["claim_here"])
 

@@ -127,7 +127,7 @@ def words_seen(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
             seen = {"key": quoted_word(key_name(heads, key)), "share": _share(share)}
             found[place] = words[place]._replace(sentence=text["seen_sentence"].format(**seen))
             if place in without:
-                found[place] = found[place]._replace(title=text["no_pattern"])
+                found[place] = found[place]._replace(title=text["no_role_here"])
     return found
 
 
@@ -197,7 +197,7 @@ def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     if head.role != "none":
         score = three_digits(head.score) if head.role == "monotone" else _share(head.score)
         return text["role_title"][head.role], sentence[head.role].format(score=score)
-    title = text["no_pattern"]
+    title = text["no_role_here"]
     if not (nearest := head.nearest):
         return title, sentence["none"]
     return title, sentence["nearest"].format(role=text["role"][nearest], score=_share(head.scores[nearest]))
@@ -252,7 +252,8 @@ def _how(head: HeadRole, text: PageText) -> str:
         return ""
     if head.role == "monotone":
         return text["chosen_order"].format(score=three_digits(head.score))
-    return text["chosen_broad" if head.role == "broad" else "chosen_share"].format(share=_share(head.score))
+    name = head.role if head.role in ("broad", "diagonal", "induction") else "share"
+    return text[f"chosen_{name}"].format(share=_share(head.score))
 
 
 def _over_many(head: CorpusRole, text: PageText, *, brief: bool) -> str:
