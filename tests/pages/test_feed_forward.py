@@ -124,6 +124,7 @@ def test_the_page_opens_on_a_unit_that_can_be_read(
     logits = trace.values("encoder.logits")[best.position] if kind == "logits" else None
     words = ", ".join(in_order(best.words.up, logits)[:3])
     place = {"unit": best.words.unit, "layer": best.layer, "stack": ", encoder" if len(trace.stacks) > 1 else ""}
+    place["units"] = f"{trace.values(f'encoder.layers.{best.layer}.feed_forward.hidden').shape[1]:,}"
     claim = f"{TEXT['claim_readable'].format(token=token, **place)} {TEXT[f'claim_{kind}'].format(words=words)}"
     assert claim in said(app)
     assert app.session_state["focus"].token == 0, "what all pages share stays as it is"

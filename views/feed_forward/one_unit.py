@@ -220,7 +220,7 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
     classes = _shows_classes(p)
     left, right = st.columns(2, gap="medium") if words or classes else (st.container(), None)
     with left:
-        st.markdown(f"**{text['figure_fires']}**")
+        st.markdown(f"**{text['figure_fires'].format(unit=one.unit)}**")
         show_figure(
             unit_firing(values, tokens=tokens, followed=one.position),
             name="where-a-unit-fires",
@@ -232,7 +232,8 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
             _draw_classes(p, one)
     elif right is not None and words is not None:
         with right:
-            st.markdown(f"**{text['figure_raises' if words.logits else 'figure_points']}**")
+            title = text["figure_raises" if words.logits else "figure_points"].format(unit=one.unit)
+            st.markdown(f"**{title}**")
             show_figure(
                 unit_promotes(
                     [word.effect for word in one.promoted],
@@ -253,7 +254,7 @@ def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, imag
     text, tokens = p.text, view_model.tokens
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown(f"**{text['figure_fires']}**")
+        st.markdown(f"**{text['figure_fires'].format(unit=one.unit)}**")
         show_figure(
             firing_in_image(
                 view_model.hidden[list(tokens.patches), one.unit],
@@ -294,7 +295,7 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
         return text["claim_patch"].format(unit=one.unit, layer=one.layer, token=token, word=word, **seen)
     if one.is_readable:
         most = int(view_model.hidden[:, one.unit].argmax()) == one.position
-        place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one)}
+        place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one), "units": whole(view_model.n_units)}
         claim = text["claim_readable" if most else "claim_readable_words"].format(token=token, **place)
     else:
         claim = text["claim_gated" if view_model.is_gated else "claim"].format(
