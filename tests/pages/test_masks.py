@@ -79,6 +79,15 @@ def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, chec
     assert any(element.label == TEXT["word"] for element in app.selectbox)
 
 
+def test_a_class_that_stays_is_named(open_app, tiny_checkpoint):
+    app = open_app("masks", checkpoint="tiny-sentiment", sentence=SENTENCE, mask="word 0", layer="1", head="0")
+    trace = transformer.trace(tiny_checkpoint("sentiment"), SENTENCE)
+    choices = MaskChoices("word", word=0)
+    effect = experiment(trace, edits_from(trace.checkpoint, choices.specs(trace.attention("encoder", 1))))
+    assert effect.answer_after.text == effect.answer_before.text
+    assert f"the model still predicts **{effect.answer_after.text}**" in said(app)
+
+
 @pytest.mark.parametrize(
     ("name", "stack", "kind"),
     [("en-fr", "decoder", "cross"), ("bert-en", "encoder", "self"), ("gpt-en", "decoder", "self")],
@@ -95,7 +104,9 @@ def test_the_page_opens_with_a_word_blocked_and_the_output_changed(open_app, mon
     effect = experiment(trace, edits_from(loaded, choices.specs(view)))
     assert choices.preset == "word" and effect.answer_after.text != effect.answer_before.text
     word = words_of(view.key)[choices.word].text
-    assert f"{TEXT['blocked_all'].format(word=word)}, " in said(app), "the first sentence says what this changes"
+    of_stack = TEXT[f"of_{stack}"] if loaded.config.kind == "encoder-decoder" else ""  # its other stack still sees it
+    cause = TEXT["blocked_all"].format(word=word, of_stack=of_stack)
+    assert f"{cause}, " in said(app), "the first sentence says what this changes"
     if name == "gpt-en":  # a continuation alone, e.g. ".", cannot be understood
         assert f":gray[{sentence}] {effect.answer_before.text}" in said(app)
     pieces = word_diff(effect.answer_before.text, effect.answer_after.text)

@@ -87,7 +87,8 @@ def show_consequence(p: Page, found: Experiment, cause: str) -> None:
         st.markdown("##### " + common("effect.then_same", cause=cause))
     else:
         shares = [three_digits(before.probability), three_digits(after.probability)]
-        st.markdown("##### " + common("effect.then_stays", cause=cause, before=shares[0], after=shares[1]))
+        key, answer = "effect.then_still" if config.n_classes else "effect.then_stays", as_plain(before.text)
+        st.markdown("##### " + common(key, cause=cause, answer=answer, before=shares[0], after=shares[1]))
     if found.asked.everywhere and not config.has_decoder:
         st.caption(common("effect.blank_hint"))
 

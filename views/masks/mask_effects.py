@@ -32,7 +32,9 @@ def say_effect(p: Page, shown: MasksViewModel) -> None:
         return
     everywhere, layer = shown.choices.everywhere, shown.location.layer
     if word := shown.blocked_word:
-        cause = p.text["blocked_all" if everywhere else "blocked_layer"].format(word=token_name(word), layer=layer)
+        of_stack = p.text[f"of_{shown.blocked_for}"] if shown.blocked_for else ""
+        named = {"of_stack": of_stack, "word": token_name(word), "layer": layer}
+        cause = p.text["blocked_all" if everywhere else "blocked_layer"].format(**named)
     else:
         cause = p.text["masked_all" if everywhere else "masked_layer"].format(layer=layer)
     with st.container(gap="xsmall", key="mask effect"):

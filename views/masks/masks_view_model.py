@@ -141,6 +141,14 @@ class MasksViewModel(RunViewModel):
         words = words_of(self.own.key)
         return words[min(self.choices.word, len(words) - 1)].text if self.choices.preset == "word" else ""
 
+    @property
+    def blocked_for(self) -> str:
+        """The stack whose tokens may not attend to that word; empty if the model has only one.
+
+        A word of the source that is blocked for the encoder remains visible to cross-attention, and the reverse.
+        """
+        return self.location.stack if len(self.trace.stacks) > 1 else ""
+
     @cached_property
     def own(self) -> AttentionView:
         """The attention layer with the model's own mask."""
