@@ -282,6 +282,11 @@ class WrittenText(DecodingViewModel):
         """How many of its tokens were given."""
         return len(self.choices.branch.forced) or n_forced(self.checkpoint, self.given, self.run.sentence)
 
+    @property
+    def adds_words(self) -> bool:
+        """Whether the model continues what was given, and does not just end the text."""
+        return len(self.steps) - self.decoding.finished > self.n_given
+
     @cached_property
     def prompt(self) -> TokenSequence:
         """What the decoding stack had read before the first step."""

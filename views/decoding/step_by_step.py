@@ -145,7 +145,7 @@ def _bars(p: Page, text: WrittenText, step: WrittenStep, seen: StepAttention) ->
 def _show_text(p: Page, text: WrittenText) -> None:
     """Draw the whole text and its branches."""
     st.caption(p.text["whole"].format(text=as_plain(text.decoding.text)))
-    if text.given:
+    if text.given and text.adds_words:
         st.caption(p.text["forced"])
     if not text.decoding.finished:
         st.caption(p.text["unfinished"].format(count=len(text.decoding.tokens)))
