@@ -237,8 +237,11 @@ def test_beside_another_sentence_a_button_leads_back_to_that_of_the_task(open_ap
     sentence = app.session_state["focus"].sentence
     assert not any(button.key == "lesson sentence" for button in app.button)
     app.text_area(key="sidebar sentence").set_value("We went.").run()
+    about = page_text("lessons")["about_sentence"].format(sentence=sentence)
+    assert about in said(app) and all(radio.disabled for radio in app.radio if radio.key.startswith("lesson choice"))
     app.button(key="lesson sentence").click().run()
     is_fine(app)
+    assert about not in said(app) and not any(radio.disabled for radio in app.radio)
     assert app.session_state["focus"].sentence == sentence
     assert not any(button.key == "lesson sentence" for button in app.button)
 

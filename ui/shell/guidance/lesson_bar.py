@@ -142,24 +142,29 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
             st.markdown(f":material/school: **{lesson.title} ·** {place} · **{step.title}**", width="stretch")
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
                 open_step(lesson, number)
-            astray = page == step.page and _is_about_another_sentence(lesson, number, focus)
+            astray = _astray(lesson, number, focus, text) if page == step.page else ""
             if astray and st.button(text["to_sentence"], key="lesson sentence"):
                 open_step(lesson, number)
             _moves(lesson, number, text)
         here, named = page == step.page, name_step(focus)
-        _body(lesson, number, step, text, here=here)
+        _body(lesson, number, step, text, here=here, astray=astray)
         waits = here and STOP in step.options and not guesses.is_answered(step, guesses.tries_at((lesson.name, number)))
         data = {"step": named, "waitsFor": named if waits else "", "wait": text["wait"]}
         _measured(key="lesson bar measure", data=data)
     return step if here else None
 
 
-def _is_about_another_sentence(lesson: Lesson, number: int, focus: Focus) -> bool:
-    """Return whether the reader's own sentence is on the page of a step whose words are those of its own."""
+def _astray(lesson: Lesson, number: int, focus: Focus, text: PageText) -> str:
+    """Say what the question is about if the page shows another model or sentence; else return ""."""
     about = step_focus(lesson, number, focus)
     step = lesson.steps[number - 1]
-    other_words = focus.sentence != about["sentence"] and not step.any_sentence
-    return bool(step.question) and (focus.checkpoint != about["checkpoint"] or other_words)
+    if not step.question:
+        return ""
+    if focus.checkpoint != about["checkpoint"]:
+        return text["about_model"].format(model=as_plain(name_in_list(str(about["checkpoint"]))))
+    if focus.sentence != about["sentence"] and not step.any_sentence:
+        return text["about_sentence"].format(sentence=as_plain(str(about["sentence"])))
+    return ""
 
 
 def _moves(lesson: Lesson, number: int, text: PageText) -> None:
@@ -181,12 +186,13 @@ def just_finished(name: str) -> bool:
 
 
 @fragment
-def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
+def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool, astray: str) -> None:
     """Draw instructions and hints; the question with up to two tries; then the explanation.
 
     This is a fragment, so the page need not run again. When the question is answered, instructions and hints share the
     first lines, so that the explanation has the full width and the bar does not grow. ``here`` says that this is the
-    step's page, so that its parts may be covered.
+    step's page, so that its parts may be covered; ``astray``, if not empty, says what the question is about because the
+    page shows something else, so that it cannot be answered.
     """
     place = (lesson.name, number)
     tries = guesses.tries_at(place)
@@ -199,9 +205,12 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
                 _second_try(step, tries[-1], text)
             else:
                 st.markdown(f"**{text['notice']}** {step.notice}")
-                _say_what_is_replaced(place, step, text)
+                if not astray:
+                    _say_what_is_replaced(place, step, text)
+            if astray:
+                st.markdown(f":material/info: **{astray}**")
         with right:
-            _question(step, place, text, covered=here and guesses.is_covered(step, place))
+            _question(step, place, text, covered=here and guesses.is_covered(step, place), waits=bool(astray))
         return
     right.markdown(f"**{text['notice']}** {step.notice}")
     if step.question:
@@ -239,7 +248,7 @@ def _sentence(option: str) -> str:
     return option if option.endswith((".", "…", "?")) else f"{option}."
 
 
-def _question(step: Step, place: tuple[str, int], text: PageText, *, covered: bool) -> None:
+def _question(step: Step, place: tuple[str, int], text: PageText, *, covered: bool, waits: bool) -> None:
     name, number = place
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson question"):
         chosen = st.radio(
@@ -249,14 +258,13 @@ def _question(step: Step, place: tuple[str, int], text: PageText, *, covered: bo
             format_func=step.choices.__getitem__,
             key=f"lesson choice {name} {number} {len(guesses.tries_at(place)) + 1}",
             width="stretch",
+            disabled=waits,
         )
         with st.container(width="content", gap="xsmall", horizontal_alignment="right", key="lesson choose"):
             if covered:
                 st.button(text["show_me"], key="lesson show", type="tertiary", on_click=guesses.uncover, args=place)
-            check = (*place, chosen)
-            st.button(
-                text["check"], key="lesson check", disabled=chosen is None, on_click=guesses.add_guess, args=check
-            )
+            check, waits = (*place, chosen), waits or chosen is None
+            st.button(text["check"], key="lesson check", disabled=waits, on_click=guesses.add_guess, args=check)
     if covered:  # parts stay covered as long as this line is present (regions.py)
         with st.container(key=regions.ASKED):
             st.caption(text["guess_first"])
