@@ -53,7 +53,7 @@ def test_it_opens_on_a_swap_of_the_sentence_that_changes_a_prediction(
     sentence = "My grandmother bakes apple pie every Sunday."
     app = open_app("paths", checkpoint=checkpoint, sentence=sentence)
     is_fine(app)
-    assert corrupted(app) != sentence and " instead of **“" in said(app)
+    assert corrupted(app) != sentence and "; originally, **“" in said(app)
     swaps = [element.label for element in app.button if "→" in element.label]
     assert len(swaps) > 1 and not any(label.startswith("other sentence") for label in swaps)
 
@@ -102,8 +102,8 @@ def test_the_page_opens_on_a_swap_whose_effect_is_seen(
     app = open_app("paths", checkpoint=checkpoint)
     is_fine(app)
     assert len(drawn) == 1, "one map"
-    (headline,) = [one.value for one in app.markdown if "that alone restores" in one.value]
-    pair = r"the model predicts :blue\[\*\*“.+”\*\*\] \(\S+\) instead of \*\*“.+”\*\* \(\S+\)\."
+    (headline,) = [one.value for one in app.markdown if " of the difference: " in one.value]
+    pair = r"the model predicts :blue\[\*\*“.+”\*\*\] \(\S+\); originally, \*\*“.+”\*\* \(\S+\)\."
     assert re.search(pair, said(app))
     (path,) = [one for one in app if one.type == "bidi_component" and one.proto.id.endswith("-paths path")]
     cards = json.loads(path.proto.json)["rows"][0]["chips"]

@@ -300,7 +300,7 @@ def _say_strongest(p: Page, shown: PathsViewModel) -> str:
     if shown.strongest is None:
         return p.text["no_gap_caption"]
     share = shown.strongest_share
-    key = "strongest_estimate" if shown.is_estimate else "strongest_all" if 0.995 <= share < 1.1 else "strongest"
+    key = "strongest_estimate" if shown.is_estimate else "strongest_all" if 0.995 <= share < 1.005 else "strongest"
     return p.text[key].format(
         one=p.text[f"one_{shown.choices.patches}"],
         place=_place_name(p, shown, shown.strongest),
