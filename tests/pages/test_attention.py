@@ -61,9 +61,9 @@ def test_every_kind_of_model_shows_a_head_in_words_and_numbers(open_page: Callab
     labels = [metric.label for metric in app.metric]
     wanted = [TEXT["entropy"], TEXT["sinks"], TEXT["strongest"]]
     # Nobody chose the row, so the page opens at one that can attend to other words.
-    assert [label for label in labels if label != TEXT["effect"]][:3] == wanted
+    assert [label for label in labels if not label.endswith(TEXT["effect"])][:3] == wanted
     # A masked-token model without a blank predicts nothing, so no number is shown for it.
-    assert (TEXT["effect"] in labels) == (checkpoint != "tiny-bert")
+    assert any(label.endswith(TEXT["effect"]) for label in labels) == (checkpoint != "tiny-bert")
 
 
 @pytest.mark.parametrize("head", [0, 1])
@@ -361,8 +361,10 @@ def test_the_effect_of_a_head_names_what_is_predicted(open_app, monkeypatch, che
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_app("attention", checkpoint=checkpoint, sentence=sentence)
     is_fine(app)
-    (effect,) = [metric.value for metric in app.metric if metric.label == TEXT["effect"]]
-    assert effect.startswith(f"p({what}) × ")
+    (effect,) = [metric for metric in app.metric if metric.label.endswith(TEXT["effect"])]
+    assert effect.value.startswith(f"p({what}) × ")
+    of_one = TEXT["effect_of_one"].format(what=what)
+    assert effect.label == (TEXT["effect"] if what.startswith("whole") else of_one)
 
 
 def test_another_sentence_forgets_a_cell_that_it_does_not_have(open_page: Callable) -> None:
@@ -388,7 +390,7 @@ def test_sentence_and_numbers_speak_of_what_is_drawn(
         assert TEXT["strongest"] in labels
     else:
         row = attention_rollout(trace, "encoder", layer=1).view("self").weights[0, 3]
-        assert TEXT["strongest"] not in labels and TEXT["effect"] not in labels
+        assert TEXT["strongest"] not in labels and not any(label.endswith(TEXT["effect"]) for label in labels)
     shares = row / row.sum()
     entropy = float(-(shares * np.log2(shares)).sum())
     place = next(place for place, label in enumerate(labels) if label.endswith(TEXT["entropy"]))

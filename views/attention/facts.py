@@ -127,10 +127,12 @@ def _effect(p: Page) -> None:
         st.caption(p.text["effect_none"])
         return
     answer = as_plain(" ".join(effect.displays[:12]) + (" …" if len(effect.displays) > 12 else ""))
+    what = _measured_output(p, effect)
+    is_one = len(effect.displays) == 1 and not prediction_rows(p.trace).everywhere
     with st.container(key="attention effect"):  # a lesson covers it
         _metric(
-            p.text["effect"],
-            p.text["effect_value"].format(what=_measured_output(p, effect), factor=three_digits(effect.factor)),
+            p.text["effect_of_one"].format(what=as_plain(what)) if is_one else p.text["effect"],
+            p.text["effect_value"].format(what=what, factor=three_digits(effect.factor)),
             p.text["effect_of"].format(change=signed(effect.change)),
             p.text["effect_help"].format(answer=answer),
         )
