@@ -84,6 +84,7 @@ def test_the_first_view_is_one_unit_of_a_chosen_token_and_its_words(
         assert "What it adds there points" not in said(app), "a classifier predicts no words"
     else:
         logits = trace.values(f"{stack}.logits")[2] if writes else None
+        up = up if logits is None else sorted(up, key=lambda word: -logits[word.id])
         named = ", ".join(in_order(up, logits)[:3])
         assert TEXT["claim_logits" if writes else "claim_towards"].format(words=named) in said(app)
         np.testing.assert_allclose(numbers(promotes["x"]), [word.effect for word in up], rtol=1e-6)
@@ -160,9 +161,9 @@ def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, t
     trace = transformer.trace(checkpoint, SENTENCE)
     (unit,) = strongest_units(trace, "encoder", 1, 2, count=1)
     before, after = shares_of(trace), shares_of(without(trace, "encoder", 1, unit))
-    best = int(before.argmax())
-    shares = three_digits_alike([float(each[best]) for each in (before, after)])
-    name = checkpoint.config.class_names[best]
+    raised = int((before - after).argmax())
+    shares = three_digits_alike([float(each[raised]) for each in (before, after)])
+    name = checkpoint.config.class_names[raised]
     claim = TEXT["claim_class_same" if shares[0] == shares[1] else "claim_class"]
     assert claim.format(name=name, before=shares[0], after=shares[1]) in said(app)
     drawn = [numbers(bars["x"]) for bars in json.loads(app.get("plotly_chart")[1].proto.spec)["data"]]
@@ -179,10 +180,10 @@ def test_a_classifier_opens_on_the_unit_that_matters_most_for_its_class(
     trace = transformer.trace(checkpoint, "a funny but dull film")
     first = class_units(trace)[0]
     before, after = shares_of(trace), shares_of(without(trace, "encoder", first.layer, first.unit))
-    best = int(before.argmax())
-    shares = three_digits_alike([float(each[best]) for each in (before, after)])
+    raised = int((before - after).argmax())
+    shares = three_digits_alike([float(each[raised]) for each in (before, after)])
     assert f"**Unit {first.unit}, layer {first.layer}:**" in said(app)
-    claim = TEXT["claim_class"].format(name=checkpoint.config.class_names[best], before=shares[0], after=shares[1])
+    claim = TEXT["claim_class"].format(name=checkpoint.config.class_names[raised], before=shares[0], after=shares[1])
     assert claim in said(app)
     label = app.pills(key="unit_shown").proto.options[0].content
     assert label.endswith(checkpoint.config.class_names[int((before - after).argmax())])

@@ -172,13 +172,17 @@ def _title(p: Page, one: OneUnit) -> dict[str, str]:
     return {"token": as_plain(token), "word": word}
 
 
-def _in_order(p: Page, one: OneUnit) -> list[str]:
+def _in_order(p: Page, one: OneUnit) -> list[Effect]:
     """Return the promoted words: the most probable first where they are predicted, else the most promoted."""
     promoted = list(one.promoted)
     if _are_predicted(p, one):
         logits = p.trace.values(f"{one.stack}.logits")[one.position]
         promoted.sort(key=lambda word: -logits[word.id])
-    return [word.piece.removeprefix("·") for word in promoted]
+    return promoted
+
+
+def _word(promoted: Effect) -> str:
+    return promoted.piece.removeprefix("·")
 
 
 def _are_predicted(p: Page, one: OneUnit) -> bool:
@@ -188,7 +192,7 @@ def _are_predicted(p: Page, one: OneUnit) -> bool:
 
 def _others(p: Page, one: OneUnit, token: str) -> list[str]:
     """Return the promoted words without the token itself, if there are others."""
-    words = _in_order(p, one)
+    words = [_word(word) for word in _in_order(p, one)]
     return [word for word in words if word != token.removeprefix("·")] or words
 
 
@@ -232,12 +236,13 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
             _draw_classes(p, one)
     elif right is not None and words is not None:
         with right:
-            title = text["figure_raises" if words.logits else "figure_points"].format(unit=one.unit)
-            st.markdown(f"**{title}**")
+            title = "figure_raises" if words.logits else "figure_points"
+            title = "figure_likeliest" if _are_predicted(p, one) else title
+            st.markdown(f"**{text[title].format(unit=one.unit)}**")
             show_figure(
                 unit_promotes(
-                    [word.effect for word in one.promoted],
-                    words=[word.piece.removeprefix("·") for word in one.promoted],
+                    [word.effect for word in _in_order(p, one)],
+                    words=[_word(word) for word in _in_order(p, one)],
                     axis=text["adds_to_logit" if words.logits else "similarity"],
                     least=1.0 if words.logits else 0.0,
                 ),
@@ -312,18 +317,18 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     if one.words is None:
         length = three_digits(view_model.added_lengths([one.unit])[0])
         return f"{claim} {text['claim_none'].format(length=length)}"
-    named = [f"**{as_plain(word)}**" for word in _in_order(p, one)[:_NAMED]]
+    named = [f"**{as_plain(_word(word))}**" for word in _in_order(p, one)[:_NAMED]]
     kind = "logits" if one.words.logits else "towards"
     claim = f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
     return f"{claim} {_effect_on_words(p, one)}" if _are_predicted(p, one) else claim
 
 
 def _effect_on_class(p: Page, one: OneUnit) -> str:
-    """Say what p of the predicted class would be if the unit were 0 at every token."""
+    """Say what p of the class that the unit raises most would be if the unit were 0 at every token."""
     before, after = _classes(p, one)
-    best = int(before.argmax())
-    shares = three_digits_alike([float(before[best]), float(after[best])])
-    name = as_plain(p.checkpoint.config.class_names[best])
+    raised = int((before - after).argmax())
+    shares = three_digits_alike([float(before[raised]), float(after[raised])])
+    name = as_plain(p.checkpoint.config.class_names[raised])
     said = "claim_class_same" if shares[0] == shares[1] else "claim_class"
     return p.text[said].format(name=name, before=shares[0], after=shares[1])
 
