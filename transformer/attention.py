@@ -44,7 +44,7 @@ def attention_weights(scores: Tensor, allowed: Tensor) -> Tensor:
     # The lowest finite number instead of −∞ keeps a fully masked row finite; elsewhere its exponential is exactly 0.
     lowest = torch.finfo(scores.dtype).min
     weights = torch.softmax(torch.where(allowed, scores, lowest), dim=-1)
-    return weights * allowed if weights.requires_grad else weights.mul_(allowed)  # a gradient needs the softmax
+    return weights * allowed if torch.is_grad_enabled() else weights.mul_(allowed)  # a gradient needs the softmax
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
