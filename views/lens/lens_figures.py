@@ -33,7 +33,7 @@ _NAMES = 135  # pixels of the names of the rows
 def room_of(lens: Lens) -> int:
     """Return the pixels that a grid needs so that the words fit into their cells."""
     longest = max(len(_short(word)) for row in lens.words for word in row)
-    return round(len(lens.read) * max(_LEAST, _LETTER * longest + 8)) + _NAMES
+    return round(len(lens.read) * max(_LEAST, _LETTER * longest + 3)) + _NAMES
 
 
 def middle_of(lens: Lens, column: int) -> float:
