@@ -24,9 +24,9 @@ with page("lessons", strip=False) as p:
     say_what_is_finished(p, found, ready)
     if ready:
         st.subheader(p.text["routes"], anchor=False)
-        lesson_cards(p, ready)
+        lesson_cards(p, ready, first=ready[0])
         st.subheader(p.text["all_lessons"], anchor=False)
-    lesson_cards(p, found)
+    lesson_cards(p, found, first=None if ready or not found else found[0])
     offer_results(p, (*ready, *found))
     st.caption(p.text["own"])
     ask_for_address(p.text)

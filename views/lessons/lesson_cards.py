@@ -27,15 +27,18 @@ _LEAST_WIDTH = 290  # pixels of a card; as many as fit are beside each other
 _MOST_IN_A_ROW = 3
 
 
-def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
-    """Draw aim and duration of every lesson, with buttons for start, worksheet and answer key."""
+def lesson_cards(p: Page, found: Sequence[Lesson], *, first: Lesson | None = None) -> None:
+    """Draw aim and duration of every lesson, with buttons for start, worksheet and answer key.
+
+    The button of ``first``, with which a newcomer begins, stands out.
+    """
     if not found:
         return
     base = address_for_class()
     with st.grid(_MOST_IN_A_ROW, min_column_width=_LEAST_WIDTH, key=f"lesson cards {found[0].name}"):
         for lesson in found:
             with st.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
-                _card(p, lesson, base=base)
+                _card(p, lesson, base=base, stands_out=lesson is first)
 
 
 def say_what_is_finished(p: Page, found: Sequence[Lesson], ready: Sequence[Lesson]) -> None:
@@ -53,7 +56,7 @@ def say_what_is_finished(p: Page, found: Sequence[Lesson], ready: Sequence[Lesso
             begin_lesson(onward[0])
 
 
-def _card(p: Page, lesson: Lesson, *, base: str) -> None:
+def _card(p: Page, lesson: Lesson, *, base: str, stands_out: bool) -> None:
     score = score_of(lesson)
     facts = [p.text["minutes"].format(minutes=lesson.minutes), p.text["steps"].format(count=len(lesson.steps))]
     if score.answered:
@@ -62,7 +65,8 @@ def _card(p: Page, lesson: Lesson, *, base: str) -> None:
     st.markdown(lesson.aim)
     st.caption(" · ".join(facts))
     name = "again" if score.answered else "start"
-    if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
+    kind = "primary" if stands_out else "secondary"
+    if st.button(p.text[name], type=kind, icon=":material/play_arrow:", key=f"start {lesson.name}"):
         begin_lesson(lesson)
     focus, text = current(), p.text
 

@@ -64,6 +64,8 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
         title = common(f"page.{p.trace.tokens(stack).name}") if len(p.trace.stacks) > 1 else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}
+    if any(chip.tone == "word" and chip.text.startswith("·") for row in rows for chip in row.chips):
+        legend["word"] = text["legend_word_space"]
     if type(tokenizer) is not Tokenizer:  # that of this library knows every byte
         legend["special"] = text["legend_special_unknown"]
     chips(rows, key="token cards", legend=legend, means=partial(_follow, tuple(p.trace.stacks)))
