@@ -74,12 +74,12 @@ def another_order(p: Page) -> None:
     shuffle = _shuffle(text) if change == "shuffle" else 0
     new = read.new_order(change, pair=pair, shuffle=shuffle)
     after = _run_with(p, new)
-    _show_both(read, new, read_answer(read.before), read_answer(after), text)
+    _show_both(p, read, new, read_answer(read.before), read_answer(after))
     _show_attention(read, new, after, text)
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has already shown those
         st.caption(f":material/info: {as_plain(translate(note))}")
-    hint = f"{text['swap_hint']} " if new.pair else ""
-    st.caption(hint + text["order_text"].format(what=text[f"what_{_kinds(p)[0]}"]))
+    if new.pair:
+        st.caption(text["swap_hint"])
 
 
 def _read(p: Page) -> ReorderedInput:
@@ -141,11 +141,12 @@ def _shuffle(text: PageText) -> int:
     return count
 
 
-def _show_both(read: ReorderedInput, new: NewOrder, before: Answer, after: Answer, text: PageText) -> None:
+def _show_both(p: Page, read: ReorderedInput, new: NewOrder, before: Answer, after: Answer) -> None:
     """Say whether the output changes, and show what is read and written, before and after."""
-    same = before.text == after.text
+    text, same = p.text, before.text == after.text
     what = f"{'same' if same else 'changed'}{'_without' if new.order is None else ''}"
     st.markdown(f"#### {text[what]}" if before.parts else text["no_blank"])
+    st.caption(text["order_text"].format(what=text[f"what_{_kinds(p)[0]}"]))
     rows, movable = _readings(read, new, text)
     with st.container(key="order answers"):
         for name, row, own, answer, other in (
