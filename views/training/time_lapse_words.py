@@ -104,8 +104,8 @@ def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
         return text["early_share"].format(when=begin, head=head_name(shown.most_changed[0], text), change=share)
     words = {name: token_name(label) for name, label in shown.shift._asdict().items()}
     row = "early_predicting" if shown.location.kind == "cross" else "early_reading"
-    does = page_text("heads")["role_does_one"][shown.roles[-1].role]
-    return text[row].format(when=begin, head=head_in_full(shown.location), does=does, **words)
+    role = page_text("heads")["role"][shown.roles[-1].role]
+    return text[row].format(when=begin, head=head_in_full(shown.location), role=role, **words)
 
 
 def story(shown: TrainingViewModel, text: PageText) -> str:
