@@ -383,9 +383,7 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
                 images=images.n_images,
             )
         )
-    if _shows_classes(p):
-        said.append(text["one_of_many"])
-    elif one.words is not None:
+    if one.words is not None and not _shows_classes(p):
         is_last = one.layer == p.trace.n_layers(one.stack) - 1
         logits = "promotes_logits_last" if is_last else "promotes_logits"
         said.append(text[logits if one.words.logits else "promotes_towards"].format(to=text["to_decoder"]))
