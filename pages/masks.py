@@ -13,7 +13,7 @@ from ui.shell.picture import show_picture
 from ui.show.sound_over_time import attends_to_time
 from ui.words.texts import common
 from views.masks import editor
-from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_effect, say_rows
+from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_effect
 from views.masks.masks_view_model import masks_view_model
 
 VIEWS = ("difference", "steps", "padding")
@@ -41,8 +41,6 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     with above:
         if not p.focus.lesson:
             say_effect(p, shown)
-    with beside if p.focus.lesson else picture:  # the map's legend remains visible above a lesson's bar
-        say_rows(p, shown)
     with picture:
         editor.draw_editor(p, shown.own, shown.now, choices)
     with answers:

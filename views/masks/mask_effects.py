@@ -41,13 +41,6 @@ def say_effect(p: Page, shown: MasksViewModel) -> None:
         show_consequence(p, shown.found, cause)
 
 
-def say_rows(p: Page, shown: MasksViewModel) -> None:
-    """Say that the rows of the map are the output of the unchanged model, if the mask changes it."""
-    translates = p.checkpoint.config.kind == "encoder-decoder" and not p.focus.target
-    if translates and shown.location.stack == "decoder" and shown.found.answer_after != shown.found.answer_before:
-        st.caption(p.text["original_rows"])
-
-
 def notes(p: Page, shown: MasksViewModel) -> None:
     """Write notes about this mask: empty rows, no padding to hide, decoding that differs from reading."""
     text, preset = p.text, shown.choices.preset
@@ -56,6 +49,9 @@ def notes(p: Page, shown: MasksViewModel) -> None:
         if len(shown.empty_rows) > 4:
             rows.append(text["nothing_left_more"].format(count=len(shown.empty_rows) - 4))
         st.info(text["nothing_left"].format(rows=", ".join(rows)), icon=":material/block:")
+    translates = p.checkpoint.config.kind == "encoder-decoder" and not p.focus.target
+    if translates and shown.location.stack == "decoder" and shown.found.answer_after != shown.found.answer_before:
+        st.caption(text["original_rows"])
     if preset == "no_padding" and not p.focus.pads:
         never = p.checkpoint.special.pad is None
         st.caption(":material/info: " + text["never_pads" if never else "no_pads"])
