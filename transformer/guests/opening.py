@@ -150,7 +150,16 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
             "text, images or sounds only; docs/guests.md lists some",
             name=repr(architecture),
         )
-    if (stacks == "encoder-decoder") != two_stacks:
+    if two_stacks and stacks != "encoder-decoder":
+        ends = [task for task, kinds in _TASKS.items() if kinds == "encoder-decoder"]
+        raise CheckpointError(
+            "architectures {name}: of models with an encoder and a decoder, only a class whose name ends in {one} or "
+            "{other} can be run by its own code",
+            name=repr(architecture),
+            one=ends[0],
+            other=ends[1],
+        )
+    if stacks == "encoder-decoder" and not two_stacks:
         raise CheckpointError(
             "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
         )

@@ -488,6 +488,7 @@ def test_code_of_a_folder_is_never_run(tmp_path: Path) -> None:
         ({"num_hidden_layers": 3}, "lacks the weights model.decoder.layers.2"),
         ({"hidden_size": 64}, "cannot build a model|lacks the weights|does not fit"),
         ({"num_attention_heads": "x"}, "cannot build a model of model_type"),
+        ({"model_type": "marian", "architectures": ["MarianMTModel"]}, "of models with an encoder and a decoder, only"),
     ],
 )
 def test_a_folder_that_cannot_be_run_is_refused_in_a_sentence(tmp_path: Path, changes: dict, sentence: str) -> None:
@@ -497,7 +498,7 @@ def test_a_folder_that_cannot_be_run_is_refused_in_a_sentence(tmp_path: Path, ch
     fields = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps(fields | changes))
     with pytest.raises(CheckpointError, match=sentence):
-        load(path)
+        load(path, own_code=True)
 
 
 def test_a_family_that_has_a_translation_runs_by_its_own_code_where_that_is_asked_for(tmp_path: Path) -> None:
