@@ -139,6 +139,16 @@ def button_of_a_cell(page: Page) -> Locator:
     return page.locator(".st-key-cell-heads button")
 
 
+def open_heads_late(page: Page, hand: Hand, link: Locator) -> None:
+    """Click a link to Heads whose final address arrives before React draws the page."""
+    page.evaluate(_HOLD_REACT)
+    hand.click(link)
+    page.wait_for_function(_ALL_HEARD, polling=50)
+    page.evaluate("window.letReactDraw()")
+    expect(page.get_by_role("heading", name="Heads", exact=True, level=1)).to_be_visible()
+    settle(page)
+
+
 @pytest.mark.parametrize("way", [link_to_heads, link_onward, button_of_a_cell])
 def test_a_page_that_is_drawn_late_makes_one_entry(
     app: str, visit: Callable[..., Page], way: Callable[[Page], Locator]
@@ -147,12 +157,7 @@ def test_a_page_that_is_drawn_late_makes_one_entry(
     page = visit(f"{app}{OWN}&attention_key=1")
     hand, left, before = Hand(page), page.url, entry(page)
     expect(way(page)).to_be_visible()
-    page.evaluate(_HOLD_REACT)
-    hand.click(way(page))
-    page.wait_for_function(_ALL_HEARD, polling=50)
-    page.evaluate("window.letReactDraw()")
-    expect(page.get_by_role("heading", name="Heads", exact=True, level=1)).to_be_visible()
-    settle(page)
+    open_heads_late(page, hand, way(page))
     assert entries_since(page, before) == 1
     assert urlsplit(page.url).path == "/heads" and said(page)["sentence"] == ["My dog is big."]
     back(page)
@@ -176,12 +181,7 @@ def test_a_page_that_opens_before_a_sentence_is_answered_keeps_its_entry(app: st
     page = visit(f"{app}/tokens?sentence=My+dog+is+big.")
     hand, box, before = Hand(page), page.get_by_role("textbox", name="Sentence", exact=True), entry(page)
     hand.write(box, "My cat is big.")
-    page.evaluate(_HOLD_REACT)
-    hand.click(link_to_heads(page))
-    page.wait_for_function(_ALL_HEARD, polling=50)
-    page.evaluate("window.letReactDraw()")
-    expect(page.get_by_role("heading", name="Heads", exact=True, level=1)).to_be_visible()
-    settle(page)
+    open_heads_late(page, hand, link_to_heads(page))
     assert entries_since(page, before) == 2 and urlsplit(page.url).path == "/heads"
     hand.write(box, "My hen is big.")
     page.keyboard.press("Enter")
