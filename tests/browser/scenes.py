@@ -81,14 +81,6 @@ class Canvas:
         self.rest()
         return self.tip()
 
-    def hold(self, key: str) -> None:
-        self.page.keyboard.down(key)
-        self.rest()
-
-    def release(self, key: str) -> None:
-        self.page.keyboard.up(key)
-        self.rest()
-
     def tip(self) -> str:
         self._next_frames()
         tip = self.page.locator(".tip")

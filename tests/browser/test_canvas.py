@@ -100,7 +100,7 @@ def test_the_contrast_follows_the_value_under_the_pointer_while_shift_is_held(sh
     assert all(alike(shown(*cell), weights[cell]) for cell in others), "the scale is fixed to 0…1"
     assert "0.0" in canvas.hover(*canvas.cell(*small))
     assert all(alike(shown(*cell), weights[cell]) for cell in others), "pointing alone changes no colour"
-    canvas.hold("Shift")
+    canvas.page.keyboard.down("Shift")
     half = np.arccosh(1 / (2 * weights[small]))
     start = weights[small] / np.sinh(half)
     for cell in others:
@@ -109,7 +109,7 @@ def test_the_contrast_follows_the_value_under_the_pointer_while_shift_is_held(sh
     canvas.hover(*canvas.cell(0, 0))
     assert all(alike(shown(*cell), weights[cell]) for cell in others[1:]), "a large value needs no other scale"
     canvas.hover(*canvas.cell(*small))
-    canvas.release("Shift")
+    canvas.page.keyboard.up("Shift")
     assert all(alike(shown(*cell), weights[cell]) for cell in others)
 
 
