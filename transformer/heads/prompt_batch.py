@@ -288,8 +288,7 @@ def _case(checkpoint: Checkpoint, line: Line) -> Case:
     clean = typed_ids(checkpoint, line.clean)
     stack = "source" if checkpoint.config.has_encoder else "target"
     check_recording(checkpoint.model, **{stack: len(clean)}, most=MOST_MEMORY)
-    fills_blanks = not (checkpoint.config.has_decoder or checkpoint.config.n_classes)
-    if fills_blanks and (blanks := clean.count(checkpoint.special.mask)) != 1:
+    if checkpoint.config.fills_blanks and (blanks := clean.count(checkpoint.special.mask)) != 1:
         raise InputError("A prompt for this model has one blank, [MASK]; this one has {count}.", count=blanks)
     if line.corrupted:
         check_pair(clean, typed_ids(checkpoint, line.corrupted))

@@ -97,7 +97,7 @@ def jacobian_lens(
     if not checkpoint.config.n_classes and not hasattr(checkpoint.model.get_submodule(stack), "vocabulary_projection"):
         raise InputError("{name} outputs vectors, so it has no words to read out.", name=checkpoint.name)
     given = sentences
-    if _is_masked(checkpoint):
+    if checkpoint.config.fills_blanks:
         given = [_mask_one_word(sentence, number) for number, sentence in enumerate(sentences)]
     fitted = [sentence for number, sentence in enumerate(given) if number % HELD_OUT]
 
@@ -157,10 +157,6 @@ def load_jacobian_lens(checkpoint: Checkpoint) -> JacobianLens | None:
             name=checkpoint.name,
             what=error,
         ) from error
-
-
-def _is_masked(checkpoint: Checkpoint) -> bool:
-    return checkpoint.config.kind == "encoder-only" and not checkpoint.config.n_classes
 
 
 def _mask_one_word(sentence: str, number: int) -> str:
@@ -237,7 +233,7 @@ def _compared_rows(checkpoint: Checkpoint, tokens: TokenSequence) -> list[int]:
     """Return the rows of ``read_out`` whose words are compared."""
     if checkpoint.config.n_classes:
         return [0]  # the whole sentence
-    return [token.index for token in tokens if token.role == "mask" or not _is_masked(checkpoint)]
+    return [token.index for token in tokens if token.role == "mask" or not checkpoint.config.fills_blanks]
 
 
 def _top_words(checkpoint: Checkpoint, stream: Tensor, tokens: TokenSequence, asked: list[int]) -> np.ndarray:

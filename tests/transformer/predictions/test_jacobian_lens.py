@@ -37,7 +37,7 @@ TEXTS = ("The cat sat.", "A dog sleeps.", "The old man told us a story.", "We go
 
 
 def with_blanks(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[str]:
-    masked = module._is_masked(checkpoint)
+    masked = checkpoint.config.fills_blanks
     return [module._mask_one_word(text, number) if masked else text for number, text in enumerate(sentences)]
 
 
