@@ -65,6 +65,7 @@ def class_units(trace: Trace, *, count: int = 4) -> tuple[ClassUnit, ...]:
         peaks, beside = peaks_of(trace.values(name)[words])
         for unit in np.flatnonzero(beside <= MOST_BESIDE):
             found.append(ClassUnit(layer, words[peaks[unit]], int(unit), float(changes[unit])))
-    found.sort(key=lambda one: -abs(one.change))
-    first = {one.position: one for one in reversed(found)}  # the strongest of each token
-    return tuple([one for one in found if first[one.position] is one][:count])
+    strongest: dict[int, ClassUnit] = {}  # by token, the strongest first
+    for one in sorted(found, key=lambda one: -abs(one.change)):
+        strongest.setdefault(one.position, one)
+    return tuple(strongest.values())[:count]
