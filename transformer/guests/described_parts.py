@@ -167,9 +167,14 @@ def describe_positions(found: FoundStack) -> nn.Module:
     return kind(holder, name, found.position_offset)
 
 
+def is_plain_linear(module: nn.Module) -> bool:
+    """Whether a layer computes x Wᵀ + b and nothing else, its weights in float32 or half precision."""
+    return type(module) in (nn.Linear, HalfPrecisionLinear)
+
+
 def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) -> nn.Module:
     """Return a guest's linear layer: the ``nn.Linear`` itself if used unchanged, otherwise a view of it."""
-    if rows is None and is_one(factor) and type(module) in (nn.Linear, HalfPrecisionLinear):
+    if rows is None and is_one(factor) and is_plain_linear(module):
         return module
     return SharedLinear(module, rows, factor)
 

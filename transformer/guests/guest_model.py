@@ -25,7 +25,7 @@ from transformer.pictures.image_patches import ImageInput, ImageTokenizer
 from transformer.probes import Probe, current_recording, is_recording, is_watched, name_probes, record
 from transformer.sounds.time_positions import SoundInput, SoundPositions
 from transformer.text.message import Message
-from transformer.variants.half_precision import HALF_TYPES, HalfPrecisionLinear, keep_half
+from transformer.variants.half_precision import HALF_TYPES, keep_half
 from transformer.variants.output_heads import FirstTokenClassifier, Pooling, ScaledProjection, TokenHead
 
 _SAME = 1e-4  # of the largest number of a hidden state; another order of sums gives less
@@ -421,9 +421,7 @@ def _projection(head: nn.Linear, *, scale: float, cap: float | None, bias: Tenso
 
 def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Module, nn.Module] | None:
     """Return our ``TokenHead``, norm(f(x W + b)) Eᵀ + c, and its norm, if the guest has these layers."""
-    dense = next(
-        (e for e in trial.events if type(e.module) in (nn.Linear, HalfPrecisionLinear) and same(e.input, hidden)), None
-    )
+    dense = next((e for e in trial.events if parts.is_plain_linear(e.module) and same(e.input, hidden)), None)
     last = next((e for e in trial.events if e.module is head), None)
     norm = None if last is None else next((e for e in trial.events if e.inputs and same(e.output, last.input)), None)
     if dense is None or last is None or norm is None:
@@ -445,7 +443,7 @@ def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Modul
 def _classifier(model: GuestModel, hidden: Tensor, trial: Trial) -> nn.Module:
     """Return our ``FirstTokenClassifier``, f(x₀ W + b) C + c, if the guest has these layers."""
     unknown = model.classifier
-    linear = [event for event in trial.events if type(event.module) in (nn.Linear, HalfPrecisionLinear)]
+    linear = [event for event in trial.events if parts.is_plain_linear(event.module)]
     dense = next((event for event in linear if same(event.input, hidden[:, 0])), None)
     last = next((event for event in linear if trial.logits is not None and same(event.output, trial.logits)), None)
     if dense is None or last is None:
