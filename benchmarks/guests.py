@@ -1,4 +1,4 @@
-"""Cost of a guest: its recorded pass compared with its own eager pass, and its decoding with its own.
+"""Cost of a guest: its recorded pass and its decoding, compared with those of its own code.
 
     python -m benchmarks.guests
 
