@@ -1,2 +1,2 @@
-// npm run build: 3a8a626c8fa47e2f
+// npm run build: 330fd06e84040531
 async function r(t){let e=new Blob([t]).stream().pipeThrough(new DecompressionStream("deflate"));return new Uint8Array(await new Response(e).arrayBuffer())}async function i({data:t}){let e=globalThis.glassformerPdf;if(e.brought)return;e.brought=!0;let a=new Blob([await r(t)],{type:"text/javascript"});e.arrive(await import(URL.createObjectURL(a)))}export{i as default};

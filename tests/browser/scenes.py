@@ -41,8 +41,8 @@ _PAINTED = f"""async (canvas) => {{
 
 
 def painted(canvas: Locator) -> tuple[dict, FloatRect]:
-    """Return the geometry of a canvas and its box on the page, once both stand still, or play on."""
-    while (found := canvas.evaluate(_PAINTED)) is None:  # it was drawn anew meanwhile
+    """Return the geometry of a canvas and its box on the page, once both are still or long in motion."""
+    while (found := canvas.evaluate(_PAINTED)) is None:  # the canvas was replaced meanwhile
         pass
     geometry, box = json.loads(found)
     return json.loads(geometry), box

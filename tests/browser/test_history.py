@@ -85,7 +85,7 @@ def test_a_setting_that_was_changed_before_leaving_is_there_on_return(app: str, 
 
 
 def test_decoding_that_is_opened_again_makes_one_entry(app: str, visit: Callable[..., Page]) -> None:
-    """The drawing told Python the step at which it had begun, which became a second entry."""
+    """The drawing sent Python the step at which it began, and this made a second entry."""
     page = visit(f"{app}{OWN}")
     hand = Hand(page)
     for title in ("Decoding", "Heads", "Decoding"):
@@ -177,7 +177,7 @@ def test_back_in_the_moment_of_a_click_on_a_page(app: str, visit: Callable[..., 
 
 
 def test_a_page_that_opens_before_a_sentence_is_answered_keeps_its_entry(app: str, visit: Callable[..., Page]) -> None:
-    """Its address counted as that of a half-typed sentence: the next sentence took its place."""
+    """Its address was taken for that of a half-typed sentence, so the next sentence replaced it."""
     page = visit(f"{app}/tokens?sentence=My+dog+is+big.")
     hand, box, before = Hand(page), page.get_by_role("textbox", name="Sentence", exact=True), entry(page)
     hand.write(box, "My cat is big.")
@@ -204,7 +204,7 @@ def test_a_sentence_that_is_typed_after_back_makes_an_entry(app: str, visit: Cal
 
 
 def test_what_is_chosen_after_enter_makes_an_entry(app: str, visit: Callable[..., Page]) -> None:
-    """Enter after the page had followed waited for an answer, so the choice replaced the sentence."""
+    """Enter waited for an answer that had already come, so the choice replaced the sentence."""
     page = visit(f"{app}{OWN}")
     hand, before = Hand(page), entry(page)
     hand.write(page.get_by_role("textbox", name="Sentence", exact=True), "My cat is big.")

@@ -273,7 +273,7 @@ def test_every_way_to_change_something_else(open_app):
 
 
 def test_something_else_is_changed_at_the_head_that_the_page_describes(open_app, monkeypatch):
-    """The head of all pages, which nobody has chosen, is another one."""
+    """The pages share another head, but the reader has not chosen it."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_app("surgery", checkpoint="en-fr", sentence="My grandmother bakes apple pie every Sunday.")
     described = next(line.value for line in app.markdown if "Without one head" in line.value)

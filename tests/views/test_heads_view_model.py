@@ -277,7 +277,7 @@ def test_a_head_without_a_role_on_one_token_is_shown_beside_two_roles_and_named_
 
 
 def test_over_an_image_only_clear_maps_are_large_and_its_words_are_of_images() -> None:
-    """Large maps that nobody has chosen give a patch at least 0.4; no word is about a sentence."""
+    """Every large map except the first gives some patch at least 0.4; no text mentions a sentence."""
     checkpoint = transformer.load("checkpoints/vit-digits")
     text = text_for(page_text("heads"), checkpoint.config)
     heads = heads_view_model(transformer.trace(checkpoint, DIGIT), Head("encoder", "self", 0, 2))

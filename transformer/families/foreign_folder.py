@@ -234,7 +234,7 @@ def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: 
 
 
 def gives_vectors(folder: Path) -> bool:
-    """Whether Sentence Transformers wrote a folder: no head, whatever class its config names."""
+    """Whether Sentence Transformers wrote the folder: it has no head, whatever its config names."""
     return (folder / POOLING).is_file()
 
 

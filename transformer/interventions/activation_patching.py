@@ -141,7 +141,7 @@ def contrast_of(found: Experiment) -> Contrast:
 def _turns(found: Experiment) -> tuple[Turn, ...]:
     """Return, for each predicted row, what the clean and the corrupted run predict.
 
-    Of a text that was typed, and that the model may not have expected, the clean prediction counts, too.
+    For a typed text, the clean answer is what the model predicts, which may differ from the token that follows.
     """
     question = found.asked
     before, after = (

@@ -43,10 +43,9 @@ def without_unit(trace: Trace, stack: str, layer: int, unit: int) -> Trace:
 
 
 def class_units(trace: Trace, *, count: int = 4) -> tuple[ClassUnit, ...]:
-    """Return the units of a classifier whose removal changes p of its class most, by gradient.
+    """Return the units of a classifier whose removal changes p(predicted class) most, to first order.
 
-    There is at most one per token. Only units count that fire at one token clearly more than at any other word
-    (``MOST_BESIDE``).
+    There is at most one per token, and each fires at its token clearly more than at any other word (``MOST_BESIDE``).
     """
     model = trace.checkpoint.model
     names = [f"encoder.layers.{layer}.feed_forward.hidden" for layer in range(trace.n_layers("encoder"))]

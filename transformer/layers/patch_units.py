@@ -101,9 +101,9 @@ def patch_units(run: Trace, values: ImageValues, *, count: int = 4) -> tuple[Pat
     """Return the units that respond to where the ink is and fire in this image, at most one per side.
 
     At least ``LEAST_ALIKE`` of a unit's strongest patches over all images have more ink on one side, and so has the
-    patch of this image at which the unit has its largest value. Of several, the one is taken whose values tell the
-    patches on that side from the others best (``_separation``), both in this image and in all, and that is nearest to 0
-    at the median patch.
+    patch of this image at which the unit has its largest value. Of several units for a side, the
+    result has the one that best separates the patches on that side from the others (``_separation``), in this image and
+    in all images, and is near 0 at the median patch.
     """
     sides, here = on_side(values.ink), on_side(ink_of(run.tokens("encoder")))
     places = run.tokens("encoder").patches

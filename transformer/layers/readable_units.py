@@ -48,8 +48,8 @@ class ReadableUnit:
         n_close: How many of the 15 pairs of its six words are near each other.
         n_akin: How many other words of these are near the token at which it fires.
         beside: Its largest value at any other word, as a share of its largest value; at least 0.
-        raised: By how much it raises the probability of its six words in all, on the direct path; 0 where the model
-            predicts no words.
+        raised: Increase in the total probability of its six words, on the direct path; 0 where the model predicts no
+            words.
     """
 
     layer: int

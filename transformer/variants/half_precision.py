@@ -72,7 +72,7 @@ _CLASSES = {
 
 
 def saves_memory(n_weights: int) -> bool:
-    """Whether so many weights in half precision stay so: in a small model, speed matters more than memory."""
+    """Whether so many weights stay in half precision; in a small model, speed matters more."""
     return n_weights >= KEPT_HALF_FROM
 
 

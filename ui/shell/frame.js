@@ -23,7 +23,7 @@ export default function ({ data, setTriggerValue }) {
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
   globalThis.glassformerFigureHeight = () => Math.ceil(outermost(figure())?.getBoundingClientRect().height ?? 0); // share.py
-  if (root.dataset.step !== data.step) globalThis.glassformerInSight?.(); // of another step
+  if (root.dataset.step !== data.step) globalThis.glassformerInSight?.(); // that of the previous step
   if (data.embedded) keepAlone();
   else if (root.dataset.step !== data.step && data.step) keepInSight(data);
   else if (root.dataset.step && !data.step) document.querySelector("[data-testid=stMain]").scrollTo({ top: 0 });

@@ -354,7 +354,7 @@ def _raised_class(p: Page, one: OneUnit) -> str:
 
 
 def _effect_on_words(p: Page, one: OneUnit) -> str:
-    """Say how probable the promoted words are in all where the unit is looked at, with and without it."""
+    """Say how probable the promoted words are together at the unit's token, with and without it."""
     trace, ids = p.trace, [word.id for word in one.promoted]
 
     def together(run: Trace) -> float:

@@ -397,7 +397,7 @@ def test_a_classifier_without_its_head_is_refused(tmp_path: Path, case: str) -> 
 
 @pytest.mark.parametrize("kind", ["mpnet", "roberta"])
 def test_a_sentence_encoder_that_names_a_head_gives_vectors(tmp_path: Path, kind: str) -> None:
-    """As all-mpnet-base-v2: ``config.json`` names a head that the file of Sentence Transformers lacks."""
+    """As in all-mpnet-base-v2, ``config.json`` names an output head that is missing from the weights."""
     path = guest_checkpoint(kind, tmp_path)
     network(kind, vocab_size=word_piece().get_vocab_size(), pad_token_id=0).base_model.save_pretrained(path)
     fields = json.loads((path / "config.json").read_text())

@@ -53,7 +53,7 @@ class Typing {
   #asked = 0;
   #under = null; // what the pointer went down on
   #entry = false; // whether the address of a half typed sentence is the newest entry of the browser's history
-  #whole = false; // whether the sentence that was taken last is not typed on
+  #whole = false; // whether the sentence that was taken last is complete
 
   constructor() {
     const capture = { capture: true };
@@ -181,7 +181,7 @@ class Typing {
   #take(box) {
     clearTimeout(this.#timer);
     if (box.disabled) return; // there is no server
-    if (this.#dirty.delete(box)) this.#asked = performance.now(); // otherwise no answer comes
+    if (this.#dirty.delete(box)) this.#asked = performance.now(); // an unchanged sentence gets no answer
     this.#whole = false;
     this.#enter(box);
   }
@@ -257,8 +257,8 @@ class Typing {
     if (!this.#asked) this.#entry = false;
   }
 
-  // One entry for a sentence, not one for each pause while it was typed: whether an address takes the place of the newest
-  // entry. frame.js asks for each one; `here`: it is one of the page that is shown, not of one that is being opened.
+  // Whether an address replaces the newest entry of the history: a sentence makes one entry, not one per pause in typing.
+  // frame.js asks for every address; `here`: it is an address of the page that is shown, not of one that is being opened.
   takesPlace(here) {
     const half = this.#entry && this.#asked > 0;
     this.#entry = here && this.#asked > 0 && !this.#whole;

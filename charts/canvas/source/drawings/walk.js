@@ -16,7 +16,7 @@ export class Walk {
     Object.assign(this, { metadata, stage, changed, last: metadata.tokens.length - 1, aborter: new AbortController() });
     const key = String(metadata.begin); // another one only when Python moves the reader
     if (!walked.has(key)) walked.set(key, { step: metadata.begin[1], told: metadata.begin[1] });
-    // What was told while the drawing went away may not have arrived.
+    // A step sent while the drawing was being replaced may not have arrived.
     else if (!stage.walk && walked.get(key).moved) walked.get(key).told = null;
     this.at = walked.get(key);
     this.at.step = Math.min(this.last, this.at.step);

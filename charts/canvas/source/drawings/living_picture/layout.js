@@ -60,8 +60,8 @@ function nameStyle({ level, pitch, longest, size, letter }) {
   };
 }
 
-// Level names of lanes that are too narrow for upright ones, in so many rows that none reaches another one of its row; the first
-// and the last ones stay within their ends. Sets `row` and `at`, the middle, of each lane; null if even MOST rows are too few.
+// Horizontal names of lanes that are too narrow for upright ones, in enough rows that no two names of a row touch. The first and
+// the last names stay within the ends of their stack. Sets `row` and `at`, the middle, of each lane; null if MOST rows are too few.
 function crowdedNames(stacks, size, letter) {
   for (let rows = 3; rows <= MOST; rows++) {
     const fits = stacks.every(({ lanes, chips, ends: [left, right] }) =>
@@ -152,7 +152,7 @@ export function layOutLanes(context, theme, model, { width }) {
     }));
     names = crowdedNames(stacks, size, letter) ?? names;
   }
-  // Above the encoder the names stand again, or only that of the word that is looked at most.
+  // The names are repeated above the encoder, or only that of the token with the largest weight.
   const memory = names.crowded ? (TAB + 1.9) * size : names.tall;
   return { places, ribbon, width, size, narrow, names, chips: names.tall, memory };
 }

@@ -85,7 +85,7 @@ export class LivingPicture {
   layout(context, theme, width) {
     this.lay = layOutLanes(context, theme, this.model, { width });
     this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.9 }));
-    // On a phone all of it, with the words below, is on the first screen, unless these need many rows.
+    // On a phone, the figure and the names below it fit on the first screen, unless the names need many rows.
     const many = Math.max(0, this.lay.chips - 5 * theme.size);
     if (!context.vector && this.lay.narrow)
       this.height = Math.min(this.height, Math.round(0.56 * window.innerHeight + many));

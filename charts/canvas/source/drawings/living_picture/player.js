@@ -110,7 +110,7 @@ export class Player {
     this.sentence.classList.toggle("of-word", ["word", "end"].includes(drawing.beat.type) && !drawing.unfolded);
     // Numbers are for who stops.
     this.numbers.title = this.clock ? "" : drawing.numbers;
-    const parts = this.numbers.title.split(/(?= · )/); // each is shown whole, or not where there is no room
+    const parts = this.numbers.title.split(/(?= · )/); // each is shown whole, or not at all if it does not fit
     this.numbers.replaceChildren(...parts.map((textContent) => make("span", { textContent })));
     this.heads.setAttribute("aria-pressed", String(drawing.showsHeads(drawing.beat)));
     // What stands in the line is changed only where it is another: who presses or has the focus would lose it.
