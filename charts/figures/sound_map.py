@@ -67,7 +67,7 @@ def sound_map(
     map_height = style.rows_height(len(rows), around=0)
     heights = [_SPECTROGRAM, map_height]
     names = [_("log-mel spectrogram, coloured where {row} attends", row=style.escape(rows[chosen_row])), title]
-    # In one line, a title would leave the screen of a phone.
+    # On one line, a title would be wider than a phone's screen.
     figure = stack_panels([name.replace(", ", ",<br>", 1) for name in names], heights=heights, gap=_GAP)
     _add_spectrogram(figure, frames, frame_seconds, centres)
     row = shares[chosen_row]

@@ -47,7 +47,7 @@ def features(whisper: transformer.Checkpoint, text: str) -> torch.Tensor:
     return extractor(read_sound(text).samples, sampling_rate=16_000, return_tensors="pt")["input_features"]
 
 
-def test_logits_and_maps_are_theirs(whisper: transformer.Checkpoint, theirs: Any) -> None:
+def test_logits_and_maps_equal_those_of_transformers(whisper: transformer.Checkpoint, theirs: Any) -> None:
     trace = transformer.trace(whisper, SOUND, "A melody.")
     given = {"input_features": features(whisper, SOUND), "decoder_input_ids": torch.tensor([trace.target.ids])}
     with torch.no_grad():

@@ -111,7 +111,7 @@ def offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[t
 def _swap_words(sentence: str, answer: str) -> Iterator[str]:
     """Yield the sentence with one word replaced by another of its group, words of the output first.
 
-    Every word is replaced once before one is replaced again.
+    Every word is replaced once before any is replaced a second time.
     """
     found: list[list[str]] = []
     repeated = set(re.findall(r"\w+", answer))

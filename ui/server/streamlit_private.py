@@ -317,7 +317,7 @@ def watch_no_files_on_return() -> None:
     """Let a session that returns watch files only if the setting says so, as a new one does.
 
     The setting is ``server.fileWatcherType``. By default, Streamlit looks at the files of all modules after the next
-    run of a session that has lost its connection, such as a phone that slept. For 0.3 s, the server answered nobody.
+    run of a session that has lost its connection, such as a phone that slept. This blocked the server for 0.3 s.
     """
     original = AppSession.register_file_watchers
 

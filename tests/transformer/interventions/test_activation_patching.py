@@ -139,7 +139,7 @@ def test_other_families(family: Callable, name: str) -> None:
         assert recovered_shares(both, turn, head_places(both, stack)).shape[1] == both.checkpoint.config.heads_in(stack)
 
 
-def test_of_a_typed_text_the_predictions_count_that_attention_has_to_change() -> None:
+def test_a_typed_text_is_judged_by_predictions_that_attention_has_to_change() -> None:
     """The text is complete to gpt-en, which would have written other words."""
     trace = transformer.trace(
         transformer.load(ROOT / "checkpoints" / "gpt-en"), "My grandmother bakes apple pie every Sunday."

@@ -70,7 +70,7 @@ function waitForPicture({ waitsFor, wait }, root) {
   const watch = new MutationObserver(hold);
   const late = setTimeout(end, PATIENCE);
   watch.observe(root, { attributes: true, attributeFilter: ["data-picture-step"] });
-  const bar = document.querySelector(".st-key-lesson-bar"); // gone where the reader has left in the meantime
+  const bar = document.querySelector(".st-key-lesson-bar"); // missing if the reader has left in the meantime
   if (bar) watch.observe(bar, { childList: true, subtree: true });
   hold();
   return end;

@@ -1,4 +1,4 @@
-"""The sentence in a box above the picture of a phone, where the sidebar is folded away.
+"""The sentence in a box above the figure on a phone, where the sidebar is folded away.
 
 A wide window has the box of the sidebar, and hides this one (``ui/shell/page.css``).
 """
@@ -15,7 +15,7 @@ from ui.shell.focus import Focus
 from ui.words.texts import common
 
 KEY = "phone sentence"
-NO_SENTENCE = ("lessons", "glossary", "checkpoint", "by_hand", "desk")  # pages that are about no sentence
+NO_SENTENCE = ("lessons", "glossary", "checkpoint", "by_hand", "desk")  # pages that show no sentence
 _component = component("sentence_box", Path(__file__).with_name("sentence_box.js"))
 
 

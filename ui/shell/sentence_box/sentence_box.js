@@ -22,7 +22,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     fit();
     setTriggerValue("sentence", box.value);
   };
-  // A draft stays while the answer to something else comes.
+  // A draft stays when a rerun for something else ends.
   const draft = line.dataset.taken !== undefined && edited();
   if (!draft) box.value = sentence;
   line.dataset.taken = sentence;
@@ -39,7 +39,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   box.onkeydown = (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
-    box.blur(); // the keyboard of the phone goes, and with it what covers the picture
+    box.blur(); // closes the phone's keyboard, which covers the figure
   };
   fit();
 }
