@@ -62,7 +62,7 @@ class ReadableUnit:
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _Candidate:
     """A unit with whole words; ``ids`` are those of the words, strongest first."""
 
     layer: int
@@ -85,18 +85,18 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     if why_no_words(trace.checkpoint, stack) is not None:
         return ()
     vocabulary = vocabulary_matrix(trace.checkpoint, stack)
-    tried = [one for layer in range(trace.n_layers(stack)) for one in _tried(trace, stack, layer, vocabulary)]
+    candidates = [one for layer in range(trace.n_layers(stack)) for one in _candidates(trace, stack, layer, vocabulary)]
     read = {token.id for token in trace.tokens(stack)}
-    near = _near(vocabulary[0], sorted(read.union(*(one.ids for one in tried))))
+    near = _near(vocabulary[0], sorted(read.union(*(one.ids for one in candidates))))
     found = []
-    for one in tried:
+    for one in candidates:
         n_close = sum(first in near[other] or other in near[first] for first, other in combinations(one.ids, 2))
         if n_close >= (LEAST_CLOSE_RAISED if one.raised >= LEAST_RAISED else LEAST_CLOSE):
             own = trace.tokens(stack)[one.position].id
             n_akin = sum(own in near[id] and own != id for id in one.ids)
             found.append((one, n_close, n_akin))
     found.sort(key=lambda each: _rank(*each), reverse=True)
-    kept: list[tuple[_Tried, int, int]] = []
+    kept: list[tuple[_Candidate, int, int]] = []
     for each in found:
         ids, position = set(each[0].ids), each[0].position
         if all(len(ids & set(other.ids)) <= WORDS // 2 and position != other.position for other, _, _ in kept):
@@ -109,11 +109,11 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     return tuple(shown)
 
 
-def _rank(one: _Tried, n_close: int, n_akin: int) -> tuple[float, float]:
+def _rank(one: _Candidate, n_close: int, n_akin: int) -> tuple[float, float]:
     return one.raised if one.raised >= LEAST_RAISED else 0.0, _clarity(one, n_close, n_akin)
 
 
-def _clarity(one: _Tried, n_close: int, n_akin: int) -> float:
+def _clarity(one: _Candidate, n_close: int, n_akin: int) -> float:
     """Return how clear a unit is: it fires at one word, and its words are akin and not the commonest.
 
     A vocabulary is ordered by frequency, so the median of log₂ of the ids is larger for rarer words. "month, year,
@@ -123,7 +123,7 @@ def _clarity(one: _Tried, n_close: int, n_akin: int) -> float:
     return _ALONE * (1 - one.beside) + _CLOSENESS * n_close + _KINSHIP * n_akin + rarity
 
 
-def _tried(trace: Trace, stack: str, layer: int, vocabulary: tuple[np.ndarray, bool]) -> list[_Tried]:
+def _candidates(trace: Trace, stack: str, layer: int, vocabulary: tuple[np.ndarray, bool]) -> list[_Candidate]:
     """Return each token's strong units of a layer that fire most there and promote whole words."""
     checkpoint, tokens, (matrix, writes) = trace.checkpoint, trace.tokens(stack), vocabulary
     read = [token.index for token in tokens if not token.special or token.id == checkpoint.special.mask]
@@ -149,7 +149,7 @@ def _tried(trace: Trace, stack: str, layer: int, vocabulary: tuple[np.ndarray, b
         if all(_is_word(checkpoint.tokenizer.display(int(id)), marked=marked) for id in top):
             position, ids = int(positions[row]), tuple(top.tolist())
             raised = _raised(trace, stack, position, effects[row], top) if writes and predicts[position] else 0.0
-            found.append(_Tried(layer, position, int(units[row]), ids, float(beside[row]), raised))
+            found.append(_Candidate(layer, position, int(units[row]), ids, float(beside[row]), raised))
     return found
 
 
