@@ -7,16 +7,16 @@ from transformer.runs.inputs import prompt_of
 from transformer.runs.recording_size import allowed_bytes, pass_bytes
 from transformer.runs.run import Run
 from transformer.runs.tracing import is_long
+from ui.shell.navigation import NO_SENTENCE
 from ui.words.texts import common
 
 _OF_ONE_LAYER = ("tokens", "attention")  # pages that need at most one layer
-_OF_NO_SENTENCE = ("by_hand", "checkpoint", "desk", "glossary", "lessons", "training")
 _GIGABYTE = 1e9
 
 
 def needs_every_layer(page: str) -> bool:
     """Return whether a page cannot show a text that is recorded layer by layer."""
-    return not shows_one_layer(page) and page not in _OF_NO_SENTENCE
+    return not shows_one_layer(page) and page not in (*NO_SENTENCE, "training")
 
 
 def shows_one_layer(page: str) -> bool:

@@ -22,6 +22,7 @@ from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
 DESK = "desk"  # the instructor's page, on a server that has a secret for it
+NO_SENTENCE = ("by_hand", "checkpoint", DESK, "glossary", "lessons")  # pages that show no sentence
 _ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
 LABORATORY_SIGN = ":material/science:"  # sign before the name of each laboratory page, and on the page itself
 

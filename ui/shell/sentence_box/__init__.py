@@ -12,10 +12,10 @@ from transformer.guests.recorded_maps import MapsConfig
 from ui.shell import focus as shared_focus
 from ui.shell.events import component, heard
 from ui.shell.focus import Focus
+from ui.shell.navigation import NO_SENTENCE
 from ui.words.texts import common
 
 KEY = "phone sentence"
-NO_SENTENCE = ("lessons", "glossary", "checkpoint", "by_hand", "desk")  # pages that show no sentence
 _component = component("sentence_box", Path(__file__).with_name("sentence_box.js"))
 
 
