@@ -385,7 +385,7 @@ def _draw_frame(
     p.focus, misfits = fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
     if lesson is None:  # its questions are about its own sentence
-        sentence_box(p.name, p.focus, readable_config(p.focus.checkpoint))
+        sentence_box(p.name, p.focus, p.checkpoint.config)
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
     p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, room)

@@ -19,9 +19,9 @@ KEY = "phone sentence"
 _component = component("sentence_box", Path(__file__).with_name("sentence_box.js"))
 
 
-def sentence_box(page: str, focus: Focus, config: ModelConfig | None) -> None:
+def sentence_box(page: str, focus: Focus, config: ModelConfig) -> None:
     """Draw the box, or a button that opens the sidebar for a model that reads an image or a sound."""
-    if page in NO_SENTENCE or config is None or isinstance(config, MapsConfig):
+    if page in NO_SENTENCE or isinstance(config, MapsConfig):
         return
     kind = "text"
     if config.reads_images:
