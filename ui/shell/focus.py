@@ -317,7 +317,8 @@ def is_at_the_opening(focus: Focus) -> bool:
     return _head_of(focus) in (_head_of(opening), st.session_state.get(_PLACED))
 
 
-def _read_by(focus: Focus) -> tuple[str, ...]:
+def model_input(focus: Focus) -> tuple[str, ...]:
+    """Return the checkpoint, the sentence that it reads, and the masked word in it."""
     return focus.checkpoint, focus.sentence, focus.masked
 
 
@@ -451,7 +452,7 @@ def change(**values: object) -> None:
 def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
     """Keep a focus before the page runs, and lines about it for the page to show."""
     before = current()
-    if _read_by(focus) != _read_by(before):
+    if model_input(focus) != model_input(before):
         prepared = has_place(focus.checkpoint, focus.sentence)
         st.session_state[_UNPLACED] = is_at_the_opening(focus) and not prepared
     elif _head_of(focus) != _head_of(before):

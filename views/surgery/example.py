@@ -16,7 +16,7 @@ from ui.compute.store import store
 from ui.lab.effects import say_expectations, show_consequence
 from ui.lab.experiments import experiment_with, tried
 from ui.shell import focus as shared_focus
-from ui.shell.focus import is_at_the_opening
+from ui.shell.focus import is_at_the_opening, model_input
 from ui.shell.page import Page
 from views.surgery import edit_list
 from views.surgery.surgery_view_model import measured_by
@@ -93,7 +93,7 @@ def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
 def at_example(p: Page, *, click: str) -> Page:
     """Return the page at the head of the example, unless the reader has chosen another one."""
     heads, _ = store.known(p.run, _NEEDED) or ((), False)
-    chosen = click == "focus" or p.focus.lesson or st.session_state.get(_CHOSEN) == _sentence_of(p)
+    chosen = click == "focus" or p.focus.lesson or st.session_state.get(_CHOSEN) == model_input(p.focus)
     if len(heads) != 1 or chosen or not is_at_the_opening(p.focus):
         return p
     there = copy(p)
@@ -103,13 +103,9 @@ def at_example(p: Page, *, click: str) -> Page:
 
 def leave_example(p: Page) -> None:
     """Keep the head at which ``p`` is as that of all pages, once per sentence (a callback)."""
-    if st.session_state.get(_CHOSEN) != _sentence_of(p):
-        st.session_state[_CHOSEN] = _sentence_of(p)
+    if st.session_state.get(_CHOSEN) != model_input(p.focus):
+        st.session_state[_CHOSEN] = model_input(p.focus)
         shared_focus.change(**{name: getattr(p.focus, name) for name in Head._fields})
-
-
-def _sentence_of(p: Page) -> tuple[str, str, str]:
-    return p.focus.checkpoint, p.focus.sentence, p.focus.masked
 
 
 def reason_for(head: Head, found: Importance, effect: Experiment) -> str:
