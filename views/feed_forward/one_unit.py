@@ -166,7 +166,7 @@ def choose_one_unit(p: Page) -> OneUnit:
 def _title(p: Page, one: OneUnit) -> dict[str, str]:
     token = p.trace.tokens(one.stack)[one.position].display
     if one.of_class:
-        word = as_plain(_raised_class(p, one))
+        word = as_plain(p.checkpoint.config.class_names[_raised_class(p, one)])
     else:
         word = p.text["side"][one.seen.side] if one.seen else as_plain(_others(p, one, token)[0])
     return {"token": as_plain(token), "word": word}
@@ -236,13 +236,14 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
             _draw_classes(p, one)
     elif right is not None and words is not None:
         with right:
+            promoted = _in_order(p, one)
             title = "figure_raises" if words.logits else "figure_points"
             title = "figure_likeliest" if _are_predicted(p, one) else title
             st.markdown(f"**{text[title].format(unit=one.unit)}**")
             show_figure(
                 unit_promotes(
-                    [word.effect for word in _in_order(p, one)],
-                    words=[_word(word) for word in _in_order(p, one)],
+                    [word.effect for word in promoted],
+                    words=[_word(word) for word in promoted],
                     axis=text["adds_to_logit" if words.logits else "similarity"],
                     least=1.0 if words.logits else 0.0,
                 ),
@@ -326,7 +327,7 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
 def _effect_on_class(p: Page, one: OneUnit) -> str:
     """Say what p of the class that the unit raises most would be if the unit were 0 at every token."""
     before, after = _classes(p, one)
-    raised = int((before - after).argmax())
+    raised = _raised_class(p, one)
     shares = three_digits_alike([float(before[raised]), float(after[raised])])
     name = as_plain(p.checkpoint.config.class_names[raised])
     said = "claim_class_same" if shares[0] == shares[1] else "claim_class"
@@ -347,10 +348,10 @@ def _class_values(trace: Trace) -> np.ndarray:
     return np.array([part.probability for part in class_probabilities(trace)])
 
 
-def _raised_class(p: Page, one: OneUnit) -> str:
-    """Return the class whose probability falls most without the unit."""
+def _raised_class(p: Page, one: OneUnit) -> int:
+    """Return the index of the class whose probability falls most without the unit."""
     before, after = _classes(p, one)
-    return p.checkpoint.config.class_names[int((before - after).argmax())]
+    return int((before - after).argmax())
 
 
 def _effect_on_words(p: Page, one: OneUnit) -> str:

@@ -165,7 +165,7 @@ def unit_firing(hidden: Any, *, tokens: TokenSequence, followed: int) -> go.Figu
 def unit_promotes(effects: Any, *, words: Sequence[str], axis: str, least: float = 0.0) -> go.Figure:
     """Draw the words that one unit promotes as horizontal bars.
 
-    ``effects``: [word], largest first; ``axis``: what they are, and at least ``least`` long.
+    ``effects``: [word], from the top. ``axis`` names them; it reaches at least ``least``.
     """
     values = as_array(effects, name="effects", axes=("word",))
     require_same_length("words", words, expected=len(values), of="effects")
