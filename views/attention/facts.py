@@ -141,7 +141,7 @@ def _effect(p: Page) -> None:
 def _measured_output(p: Page, effect: HeadEffect) -> str:
     """Return what is predicted: the class, the only token, or a name of all tokens."""
     if len(effect.displays) == 1:
-        return effect.displays[0].removeprefix("·") or effect.displays[0]
+        return plain_word(effect.displays[0])
     return p.text["effect_what_text" if prediction_rows(p.trace).everywhere else "effect_what"]
 
 
