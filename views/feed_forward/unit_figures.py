@@ -187,19 +187,9 @@ def classes_without_unit(before: Any, *, after: Any, classes: Sequence[str]) -> 
     figure = Sheet()
     for name, (values, colour) in named.items():
         shares = as_probabilities(values, name="probabilities", axes=("class",), sizes={"class": len(classes)})
-        figure.bar(
-            x=shares,
-            y=np.arange(len(shares)),
-            orientation="h",
-            name=name,
-            marker={"color": colour, "line": {"width": 0}},
-            text=style.three_digits_alike(shares),
-            textposition="outside",
-            textfont={"size": style.TEXT_SIZE + 2},
-            constraintext="none",
-            cliponaxis=False,
-            hovertemplate=style.hover("%{y}", name, style.exact("x")),
-        )
+        bars = parts.bar_rows(shares, hover=style.lines("%{y}", name), colours=colour, constraintext="none")
+        texts = {"text": style.three_digits_alike(shares), "textfont": {"size": style.TEXT_SIZE + 2}}
+        figure.add_trace({**bars, **texts, "name": name, "showlegend": True})
     style.finish(figure, height=max(_BESIDE, style.rows_height(len(classes), around=120)), top=44)
     figure.update_layout(margin_r=48, barmode="group", bargap=0.35)
     figure.update_xaxes(title_text=_("probability"), range=[0, 1.1], nticks=4)
