@@ -226,20 +226,13 @@ def habit_bars(shares: Any, *, chances: Any, names: Sequence[str]) -> go.Figure:
     expected = as_probabilities(chances, name="chances", axes=("kind",), sizes={"kind": len(values)})
     require_same_length("names", names, expected=len(values), of="kinds")
     figure = Sheet()
-    for name, bars, colour in ((_("this head"), values, style.BAR), (_("by chance"), expected, style.MASKED)):
-        figure.bar(
-            x=bars,
-            y=np.arange(len(bars)),
-            orientation="h",
-            name=name,
-            marker={"color": colour, "line": {"width": 0}},
-            text=[percent(float(value)) for value in values] if bars is values else None,
-            textposition="outside",
-            textfont={"size": style.TICK_SIZE},
-            cliponaxis=False,
-            hovertemplate=style.hover(f"%{{y}}, {name}", style.exact("x")),
-            showlegend=True,
-        )
+    texts = [percent(float(value)) for value in values]
+    for name, row, colour, text in (
+        (_("this head"), values, style.BAR, texts),
+        (_("by chance"), expected, style.MASKED, None),
+    ):
+        bars = parts.bar_rows(row, hover=f"%{{y}}, {name}", colours=colour)
+        figure.add_trace({**bars, "name": name, "text": text, "showlegend": True})
     style.finish(figure, height=34 * len(values) + 96, top=32)
     figure.update_layout(barmode="group", bargap=0.25, legend={"x": 1, "xanchor": "right", "y": 1.12})
     figure.update_yaxes(**style.label_rows(list(names), title=_("what it looks at")))
