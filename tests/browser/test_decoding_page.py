@@ -161,6 +161,20 @@ def test_a_copied_address_opens_at_the_same_step(decoding: Page, visit: Callable
     assert "drawn with a chance" in sentence_about(other)
 
 
+def test_a_long_text_opens_with_its_step_in_view(shipped: str, visit: Callable[..., Page]) -> None:
+    query = {"checkpoint": "en-fr", "sentence": " ".join([SENTENCE] * 4), "step": 99}  # or the last
+    page = visit(f"{shipped}/decoding?{urlencode(query)}", width=390, height=844)
+    expect(current(page)).to_be_visible()
+    line = page.locator(".stepper .line")
+    assert line.evaluate("line => line.scrollHeight > line.clientHeight + 40")
+    page.wait_for_function(
+        """([line, token]) => token.getBoundingClientRect().top >= line.getBoundingClientRect().top
+             && token.getBoundingClientRect().bottom <= line.getBoundingClientRect().bottom""",
+        arg=[line.element_handle(), current(page).element_handle()],
+        timeout=10_000,
+    )
+
+
 def test_arrow_keys_in_a_text_box_stay_there_and_another_sentence_opens_where_the_model_hesitates(
     decoding: Page, tiny_checkpoint: Callable
 ) -> None:

@@ -40,6 +40,7 @@ export class Walk {
 
   stop() {
     this.aborter.abort();
+    this.sizes?.disconnect();
     clearTimeout(this.timer);
     this.lead?.remove();
   }
@@ -83,6 +84,8 @@ export class Walk {
     this.line = make("div", { className: "line", role: "group", "aria-label": this.what }, ...before, ...this.tokens);
     this.sentence = make("div", { className: "sentence" });
     this.show();
+    this.sizes = new ResizeObserver(() => this.scroll()); // its first call comes once the line is on the page
+    this.sizes.observe(this.line);
     return [hint, this.line, this.sentence];
   }
 
@@ -100,7 +103,12 @@ export class Walk {
     this.sentence.replaceChildren(
       ...this.metadata.said[step].map((piece, i) => (i % 2 ? make("strong", { textContent: piece }) : piece)),
     );
-    const token = this.tokens[step]; // scroll the line, never the page
+    this.scroll();
+  }
+
+  // Scrolls the line, never the page.
+  scroll() {
+    const token = this.tokens[this.step];
     this.line.scrollTop = token.offsetTop - (this.line.clientHeight - token.offsetHeight) / 2;
   }
 
