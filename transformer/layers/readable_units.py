@@ -34,6 +34,7 @@ _PER_TOKEN, _MOST = 15, 600  # how many units are tried, per token and in all
 _CLOSENESS = 0.2  # doublings of the rank in the vocabulary that one close pair is worth
 _KINSHIP = 0.5  # and those that one promoted word is worth that is near the token itself
 _ALONE = 2.0  # and those that a unit is worth that fires at one word only
+_BLOCK = 256  # words that are compared with the vocabulary at once
 _SPACE = "·"  # how a space is displayed
 
 
@@ -87,7 +88,8 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     vocabulary = vocabulary_matrix(trace.checkpoint, stack)
     candidates = [one for layer in range(trace.n_layers(stack)) for one in _candidates(trace, stack, layer, vocabulary)]
     read = {token.id for token in trace.tokens(stack)}
-    near = _near(vocabulary[0], sorted(read.union(*(one.ids for one in candidates))))
+    promoted = {id for one in candidates for id in one.ids}
+    near = _near(vocabulary[0], sorted(promoted), sorted(promoted | read))
     found = []
     for one in candidates:
         n_close = sum(first in near[other] or other in near[first] for first, other in combinations(one.ids, 2))
@@ -186,14 +188,20 @@ def _is_word(piece: str, *, marked: bool) -> bool:
     return word.isalpha() and not (len(word) == 1 and word.isascii()) and (not marked or piece.startswith(_SPACE))
 
 
-def _near(matrix: np.ndarray, ids: Collection[int]) -> dict[int, set[int]]:
-    """Return which of ``ids`` are among the rows nearest to each of them by cosine, itself among them."""
-    listed = np.array(list(ids), dtype=int)
-    if not len(listed):
-        return {}
-    unit_rows = matrix / np.maximum(np.linalg.norm(matrix, axis=-1, keepdims=True), 1e-12)
+def _near(matrix: np.ndarray, ids: Collection[int], others: Collection[int]) -> dict[int, set[int]]:
+    """Return which of ``others`` are among the rows nearest to each of ``ids`` by cosine.
+
+    Rows are compared in blocks: with a vocabulary of 50,000, all at once would take hundreds of megabytes.
+    """
+    listed, compared = np.array(list(ids), dtype=int), np.array(list(others), dtype=int)
+    lengths = torch.linalg.vector_norm(torch.from_numpy(matrix), dim=-1).clamp_min(1e-12).numpy()
     most = min(1 + max(1, len(matrix) // NEAR), len(matrix))
-    cosines = unit_rows[listed] @ unit_rows.T
-    least = _largest(cosines, most).values.numpy()[:, -1:]  # the cosine of the last row that is still near
-    near = cosines[:, listed] >= least
-    return {int(id): set(listed[row].tolist()) for id, row in zip(listed, near, strict=True)}
+    found: dict[int, set[int]] = {}
+    for start in range(0, len(listed), _BLOCK):
+        rows = listed[start : start + _BLOCK]
+        cosines = matrix[rows] @ matrix.T
+        cosines /= lengths  # each row is still times its own length, which leaves its order as it is
+        least = _largest(cosines, most).values.numpy()[:, -1:]  # the value of the last row that is still near
+        near = cosines[:, compared] >= least
+        found |= {int(id): set(compared[row].tolist()) for id, row in zip(rows, near, strict=True)}
+    return found

@@ -99,3 +99,10 @@ def test_rarer_words_that_belong_together_come_before_the_commonest() -> None:
     trace = transformer.trace(transformer.load("checkpoints/bert-en"), "My grandmother bakes ___ pie every Sunday.")
     first = readable_units(trace, "encoder", count=6)[0]
     assert {"·month", "·year", "·night"} <= {word.piece for word in first.words.up}
+
+
+def test_comparing_a_few_words_at_a_time_finds_the_same_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = transformer.trace(transformer.load("checkpoints/gpt-en"), SENTENCE)
+    at_once = readable_units(trace, "decoder")
+    monkeypatch.setattr("transformer.layers.readable_units._BLOCK", 7)
+    assert readable_units(trace, "decoder") == at_once != ()
