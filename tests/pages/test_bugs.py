@@ -7,6 +7,7 @@ import pytest
 import transformer
 from charts.canvas.attention_maps import NEXT_TITLE, attention_map
 from charts.toolkit.style import three_digits
+from tests.conftest import ROOT
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
@@ -67,11 +68,12 @@ def test_nothing_gives_the_bug_away_before_the_guess(open_app, tiny_checkpoint):
 
 
 def test_maps_name_cross_attention_rows_as_the_sentence_does(open_app, tiny_checkpoint, monkeypatch):
-    drawn = []
+    drawn, marked = [], []
 
     def record(view, **options):
         figure = attention_map(view, **options)
         drawn.append((view, options["shifted_labels"], figure.metadata["row_title"]))
+        marked.append(options["selected"])
         return figure
 
     monkeypatch.setattr("views.bugs.symptoms.attention_map", record)
@@ -81,6 +83,9 @@ def test_maps_name_cross_attention_rows_as_the_sentence_does(open_app, tiny_chec
     app = open_app("bugs", stack="decoder", kind="cross", layer="0", head="0", **place)
     is_fine(app)
     assert len(drawn) == 2
+    (row, _), _other = marked
+    label = drawn[0][1][row]
+    assert TEXT["map_predicting"].partition("{key}")[0].format(query=label) in said(app), "its row is marked"
     for view, labels, title in drawn:
         assert view.kind == "cross"
         assert title == NEXT_TITLE, "a model with a bug need not predict these tokens"
@@ -196,3 +201,21 @@ def test_the_snippet_runs_the_checks(open_app, tiny_checkpoint, run_snippet):
         printed = run_snippet(code)
         line = next(line for line in printed.splitlines() if line.startswith(f"{fault} "))
         assert "fires=True" in line
+
+
+def test_the_mistakes_of_an_unsure_original_are_not_taken_for_the_bug(open_app, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    address = {"checkpoint": "en-fr", "patient": "5"}
+    unsure = open_app("bugs", sentence="My grandmother bakes apple pie every Sunday.", **address)
+    is_fine(unsure)
+    assert TEXT["healthy_unsure"] in said(unsure)
+    sure = open_app("bugs", sentence="I love you.", **address)
+    is_fine(sure)
+    assert TEXT["healthy_unsure"] not in said(sure)
+
+
+def test_a_class_seldom_changes_so_a_classifier_opens_on_attention_to_padding(open_app, tiny_checkpoint):
+    app = open_app("bugs", checkpoint="tiny-sentiment", sentence=SENTENCE)
+    number = app.number_input(key="patient").value
+    assert diagnosis_of(number, tiny_checkpoint("sentiment").config).fault == "padding"
+    assert all(TEXT[f"sign_{fault}"] in app.button(key=f"guess {fault}").label for fault in (*FAULTS, "healthy"))

@@ -18,6 +18,7 @@ from views.bugs.bugs_view_model import (
     WORDS,
     CheckpointCase,
     Symptom,
+    TrainingCase,
     bugs_view_model,
     experiment_with_bug,
     fold_padding,
@@ -133,5 +134,31 @@ def test_every_bug_is_visible_on_the_opening_sentence(path: Path) -> None:
         if found is not None:
             differs = differs or case.map_distance > VISIBLE
         assert differs == (diagnosis.fault != HEALTHY), diagnosis
+        assert case.shift is None or _marked(case) == case.shift[:3]
+        assert isinstance(case, TrainingCase) or _has_sign(case), diagnosis
         shown.add(diagnosis.fault)
     assert {"causal", "target", HEALTHY} <= shown <= {*FAULTS, HEALTHY}
+
+
+def _marked(case: CheckpointCase | TrainingCase) -> tuple[str, str, str]:
+    """Return the tokens of the cells that are marked in the maps; each is the largest of its row."""
+    (row, before), (other_row, after) = case.shift.cells
+    first, second = case.views
+    assert first.weights[case.head, row].argmax() == before and second.weights[case.head, other_row].argmax() == after
+    on_rows = first.query.labels[row], second.query.labels[other_row]
+    if isinstance(case, CheckpointCase) and case.location.kind == "cross":
+        on_rows = tuple(run.prediction.labels[row] for run in (case.experiment.original, case.experiment.changed))
+    assert on_rows[0] == on_rows[1]
+    return on_rows[0], first.key.labels[before], second.key.labels[after]
+
+
+def _has_sign(case: CheckpointCase) -> bool:
+    """Return whether the words below the name of a bug are true of a case."""
+    before, after = case.signs
+    if case.fault == "scale":  # "too sharp"
+        return float(np.mean(after.entropy)) < 0.7 * float(np.mean(before.entropy))
+    if case.fault == "padding":  # "looks at padding"
+        return case.views[1].weights[..., -1].mean() > case.views[0].weights[..., -1].mean() == 0
+    if case.fault == "norm":  # "numbers out of scale"
+        return not 0.5 < after.size[-1] / before.size[-1] < 2
+    return True

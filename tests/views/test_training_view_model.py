@@ -65,7 +65,7 @@ def test_the_row_that_it_names_ends_on_a_word_where_one_does() -> None:
         for weights in np.array(maps, dtype=np.float32)[:, None]
     )
     assert largest_shift(early, late, head=0).after == "."
-    assert largest_shift(early, late, head=0, to_words=True) == Shift("b", "b", "a")
+    assert largest_shift(early, late, head=0, to_words=True) == Shift("b", "b", "a", ((1, 1), (1, 0)))
 
 
 def test_distances_are_to_the_final_map(moments) -> None:

@@ -157,11 +157,19 @@ def difference_map(
 
 
 class Shift(NamedTuple):
-    """A row of a head that attends most to another token in the second run, by the labels of its tokens."""
+    """A row of a head that attends most to another token in the second run, by the labels of its tokens.
+
+    Attributes:
+        query: The token of the row.
+        before: The token that it attends to most in the first run.
+        after: The token that it attends to most in the second run.
+        cells: Row and column of that largest weight, in each run.
+    """
 
     query: str
     before: str
     after: str
+    cells: tuple[tuple[int, int], tuple[int, int]]
 
 
 def largest_shift(first: AttentionView, second: AttentionView, *, head: int, to_words: bool = False) -> Shift | None:
@@ -186,11 +194,12 @@ def largest_shift(first: AttentionView, second: AttentionView, *, head: int, to_
         if partners.get(before) != after:
             weight = float(min(weights[before], others[after]))
             goal = to_words and _is_word(second.key[after])
-            found.append((_is_word(first.query[row]), goal, weight, row, before, after))
+            found.append((_is_word(first.query[row]), goal, weight, row, other_row, before, after))
     if not found:
         return None
-    *_, row, before, after = max(found)
-    return Shift(first.query.labels[row], first.key.labels[before], second.key.labels[after])
+    *_, row, other_row, before, after = max(found)
+    cells = (row, before), (other_row, after)
+    return Shift(first.query.labels[row], first.key.labels[before], second.key.labels[after], cells)
 
 
 def _is_word(token: Token) -> bool:

@@ -27,7 +27,9 @@ from views.bugs.symptoms import show_question
 
 GUESSES = (*FAULTS, HEALTHY)
 _GUESSES = """
-.st-key-bug-guesses button { padding-inline: 0.5rem; }
+.st-key-bug-guesses button { padding-inline: 0.45rem; }
+.st-key-bug-guesses p { line-height: 1.25; }
+.st-key-bug-guesses p > span:last-child { display: block; font-size: 0.85em !important; opacity: 0.8; } /* its sign */
 .st-key-bug-question > :first-child { min-width: min(100%, 22rem); } /* on a phone, the whole width */
 """
 # All fit in one row, even in French; the labels can be smaller than the figure, which ends in the window.
@@ -55,8 +57,13 @@ def needs(p: Page) -> Sequence[str]:
 
 
 def _first(config: ModelConfig) -> int:
-    """Return the case that the page opens with: one whose output differs visibly."""
-    return 0 if "norm" in inapplicable(config) else next_with("norm", after=-1, config=config)
+    """Return the case that the page opens with: one whose output or attention visibly differs.
+
+    A class seldom changes with a bug, but attention to padding is a bright column in every map.
+    """
+    bugs = ("padding", "norm") if config.n_classes else ("norm",)
+    bug = next((bug for bug in bugs if bug not in inapplicable(config)), "")
+    return next_with(bug, after=-1, config=config) if bug else 0
 
 
 def choose_case(p: Page) -> CheckpointCase | TrainingCase:
@@ -130,7 +137,7 @@ def ask(p: Page, diagnosis: Diagnosis) -> str:
             marks = {made: ":material/close: ", diagnosis.fault: ":material/check: "}
             mark = marks.get(fault, "") if made else ""
             st.button(
-                mark + p.text[f"name_{fault}"],
+                f"{mark}{p.text[f'name_{fault}']} :small[{p.text[f'sign_{fault}']}]",
                 key=f"guess {fault}",
                 type="primary" if made and fault == diagnosis.fault else "secondary",
                 disabled=bool(made),

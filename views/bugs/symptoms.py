@@ -13,6 +13,7 @@ from charts.toolkit.words import _
 from transformer.predictions.comparison import word_diff
 from ui.lab import shown_head
 from ui.lab.effects import mark
+from ui.lab.uncertain_output import uncertain_output
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
@@ -39,13 +40,15 @@ def show_outputs(p: Page, case: CheckpointCase | TrainingCase) -> None:
     words = as_plain(after)
     if after != before and isinstance(case, CheckpointCase):
         words = "".join(mark(piece) for piece in word_diff(before, after) if piece.fate != "removed").strip() or words
-    notes = ["", ""]
+    notes, names = ["", ""], _names(p)
+    if isinstance(case, CheckpointCase) and uncertain_output(p) is not None:
+        names = (p.text["healthy_unsure"], names[1])
     if isinstance(case, TrainingCase):
         notes = [p.text["copies"].format(word=WORDS[0])] * 2
     elif case.probabilities:
         notes = [p.text["sure"].format(probability=three_digits(one)) for one in case.probabilities]
     with st.container(border=True, horizontal=True, key="bug outputs", gap="medium"):
-        for name, shown, note in zip(_names(p), (as_plain(before), words), notes, strict=True):
+        for name, shown, note in zip(names, (as_plain(before), words), notes, strict=True):
             with st.container(gap=None, width="stretch"):
                 st.caption(" · ".join(filter(None, (name, note))))
                 st.markdown(f"##### {shown or common('effect.empty')}")
@@ -59,8 +62,7 @@ def _shortened(text: str) -> str:
 def _symptom(p: Page, case: CheckpointCase | TrainingCase) -> str:
     symptom, chances = case.symptom, None if isinstance(case, TrainingCase) else case.probabilities
     if symptom.kind == "same" and chances and three_digits(chances[0]) != three_digits(chances[1]):
-        before, after = (three_digits(chance) for chance in chances)
-        return p.text["symptom_probability"].format(before=before, after=after)
+        return p.text["symptom_probability"]
     words = {"word": as_plain(_shortened(symptom.word)), "expected": as_plain(symptom.expected)}
     return p.text[f"symptom_{symptom.kind}"].format(**words)
 
@@ -151,16 +153,17 @@ def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
     if isinstance(case, CheckpointCase):
         head = head_name(case.location.layer, case.head)
         predicted = predicted_rows(case.experiment.original, case.location.kind)
-    if padding := _padding(case):
-        st.caption(p.text["why_pads"].format(padding=as_plain(padding)))
-    pairs = zip(_names(p), _says_the_maps(p, case), case.views, strict=True)
+    cells = case.shift.cells if case.shift else (None, None)
+    pairs = zip(_names(p), _says_the_maps(p, case), case.views, cells, strict=True)
     with st.grid(2, min_column_width=330):
-        for number, (name, sentence, view) in enumerate(pairs):
+        for number, (name, sentence, view, cell) in enumerate(pairs):
             with st.container(gap="xsmall"):
                 st.markdown(sentence)
                 drawn = attention_map(
-                    view, head=case.head, shifted_labels=predicted, of_other_output=True, height=height
+                    view, head=case.head, shifted_labels=predicted, of_other_output=True, selected=cell, height=height
                 )
                 show_map(drawn.with_metadata(title=" · ".join(filter(None, (name, head)))), key=f"bug map {number}")
+    if padding := _padding(case):
+        st.caption(p.text["why_pads"].format(padding=as_plain(padding)))
     if isinstance(case, CheckpointCase):
         shown_head.choose_head(p)
