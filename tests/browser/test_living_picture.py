@@ -582,10 +582,14 @@ def test_an_image_is_followed_to_the_patch_that_its_class_depends_on(show: Calla
     other = found.class_names[found.without[found.decisive].argmax()]
     name = found.class_names[found.predicted]
     assert other != name
-    with show(transformer.trace(checkpoint, image), inside=False, left_out=found) as page:
-        assert caption(page).startswith(
-            f"The model predicts {name}. Without the framed patch, it would predict {other}."
-        )
+    word = found.words[found.decisive]
+    trace = transformer.trace(checkpoint, image)
+    row, column = divmod(word.start - 1, 4)  # of the four times four patches of two times two pixels
+    pixels = np.array([int(sign, 36) for sign in image]).reshape(8, 8)[2 * row :, 2 * column :][:2, :2]
+    patch = "the framed patch" if pixels.any() else "the framed, empty patch"
+    with show(trace, inside=False, left_out=found) as page:
+        assert caption(page).startswith(f"The model predicts {name}; without {patch}, {other}.")
+        assert f"p({name}) = " in caption(page)
 
 
 def test_the_weight_beside_an_answer_names_the_token_that_it_is_on(show: Callable) -> None:

@@ -71,10 +71,19 @@ export function numbersOf(picture, beat) {
   const decisive = decisiveHere(picture, beat);
   if (decisive) {
     const [value, without] = [decisive.probability, decisive.without].map(threeDigits);
-    return say("p = {value}, without it {without}", { value, without });
+    const { names, chosen } = model.written[0];
+    return say("p({name}) = {value}, without it {without}", { name: names[chosen], value, without });
   }
   const shown = picture.shownAttention(beat);
   const parts = [];
+  // The whole run is over; the token that is followed is one of many.
+  if (beat.type === "end" && picture.rowOf(beat))
+    parts.push(
+      say("output token {at} of {count}", {
+        at: model.written.indexOf(picture.rowOf(beat)) + 1,
+        count: model.written.length,
+      }),
+    );
   if (shown && (beat.type === "step" || beat.type === "word" || beat.type === "end")) {
     const { attention, layer, position, keys } = shown;
     const best =
@@ -190,9 +199,13 @@ function expected(picture, stack, { position, names }, beat) {
   if (position === stack.count - 1) return pieces(say("After |{token}|, the model ends the text."), values);
   const best = looksMostAt(picture, stack, beat);
   if (!best) return pieces(say("After |{token}|, the model predicts |{name}|."), values);
+  Object.assign(values, { key: best.key, layer: best.layer });
   return best.own > best.weight
-    ? pieces(say("To predict |{name}|, the model looks at |{token}|, then at |{key}|."), { ...values, key: best.key })
-    : pieces(say("To predict |{name}| after |{token}|, the model looks at |{key}|."), { ...values, key: best.key });
+    ? pieces(
+        say("After |{token}|, the model predicts |{name}|; layer {layer} looks at |{token}|, then at |{key}|."),
+        values,
+      )
+    : pieces(say("After |{token}|, the model predicts |{name}|; layer {layer} looks most at |{key}|."), values);
 }
 
 // A blank; or, in a sentence without one, any token.
@@ -217,10 +230,15 @@ function predicted(picture, stack, beat, name) {
   const decisive = decisiveHere(picture, beat);
   if (decisive) {
     const values = { name, word: decisive.word, other: decisive.other };
-    if (stack.pictures)
-      return decisive.other === name
-        ? pieces(say("The model predicts |{name}|; that depends most on |the framed patch|."), values)
-        : pieces(say("The model predicts |{name}|. Without |the framed patch|, it would predict |{other}|."), values);
+    if (stack.pictures) {
+      if (decisive.other === name)
+        return pieces(say("The model predicts |{name}|; that depends most on |the framed patch|."), values);
+      // That there is no ink tells something, too.
+      const isEmpty = stack.pictures[decisive.positions[0]]?.every((ink) => ink === 0);
+      return isEmpty
+        ? pieces(say("The model predicts |{name}|; without |the framed, empty patch|, |{other}|."), values)
+        : pieces(say("The model predicts |{name}|; without |the framed patch|, |{other}|."), values);
+    }
     return decisive.other === name
       ? pieces(say("The model predicts |{name}|; that depends most on |{word}|."), values)
       : pieces(say("The model predicts |{name}|. Without |{word}|, it would predict |{other}|."), values);
@@ -251,7 +269,7 @@ function looksMostAt(picture, stack, beat) {
   const best = strongestShown(attention, layer, picture.head, query, false);
   if (!best || best.key === query) return null;
   const [token, key] = [query, best.key].map((position) => plainly(stack.tokens[position].label));
-  return { token, key, own: best.own, weight: best.weight };
+  return { token, key, layer, own: best.own, weight: best.weight };
 }
 
 // Every second piece is stressed: none of these.

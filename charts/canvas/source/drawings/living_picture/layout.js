@@ -128,6 +128,9 @@ export function layOutLanes(context, theme, model, { width }) {
   const used = widths.reduce((sum, one) => sum + one, 0);
   const pitch = Math.min(...widths);
   let names = nameStyle({ level, pitch, longest: Math.max(...lengths.flat()), size, letter });
+  // Patches do not take turns: they are as narrow as their lanes.
+  if (names.rows > 1 && model.stacks.every(({ pictures }) => pictures))
+    names = nameStyle({ level: { rows: 1, scale: 0.7 }, size, letter });
   const ribbon = Math.min(2.9 * size, pitch * (narrow ? 0.66 : pitch > 12 ? 0.8 : 0.92));
   const places = {};
   let at = 0;

@@ -350,10 +350,17 @@ export class LivingPicture {
       const y = open ? card.top + 0.5 * size : (card.top + card.bottom) / 2;
       lowest = Math.min(y, lowest - 0.95 * size); // beside its card, or above the name of the one below
       pen.font = fontOf(theme, 0.78, open ? 600 : 400);
-      const name = this.lay.narrow ? String(layer) : say("layer {layer}", { layer });
-      drawText(pen, name, right + 0.55 * size, lowest, {
-        colour: cssOf(open ? theme.primary : theme.muted),
-      });
+      const name = say("layer {layer}", { layer });
+      const colour = cssOf(open ? theme.primary : theme.muted);
+      const length = pen.measureText(name).width;
+      // On a phone, the open layer is named along its card, and the closed ones by their numbers.
+      if (this.lay.narrow && open && length < tall) {
+        pen.save();
+        pen.translate(right + 0.85 * size, card.top + length);
+        pen.rotate(-Math.PI / 2);
+        drawText(pen, name, 0, 0, { colour });
+        pen.restore();
+      } else drawText(pen, this.lay.narrow ? String(layer) : name, right + 0.55 * size, lowest, { colour });
     });
     pen.font = fontOf(theme, 0.78);
     stack.steps.forEach((step, index) => {
@@ -960,8 +967,12 @@ export class LivingPicture {
     const left = this.imageEnds + 0.7 * size;
     const room = (from > begin ? from : this.lay.width) - left - 0.5 * size;
     if (room < 6 * size || this.showsHeads(beat)) return; // the list of heads takes this space
-    const text = say("{count} patches: each is a column below", { count: patches.length });
-    wrap(pen, text, Math.min(room, 14 * size), 3).forEach((line, k) =>
+    const first = { count: patches.length, token: last.tokens[0].label };
+    const text =
+      patches.length === last.count - 1
+        ? say("{count} patches: each is a column below, after the column of {token}", first)
+        : say("{count} patches: each is a column below", first);
+    wrap(pen, text, Math.min(room, 14 * size), 4).forEach((line, k) =>
       drawText(pen, line, left, (1 + 1.3 * k) * size, { colour: cssOf(theme.muted) }),
     );
   }

@@ -232,7 +232,9 @@ export class Player {
   toggle() {
     if (this.clock) return this.stop();
     this.drawing.leave();
-    if (this.drawing.at >= this.last && this.drawing.fraction >= 1) this.drawing.at = -1;
+    // It opens in the midst of the run where a token in the midst is shown; the first press plays the whole run.
+    const { at, fraction, metadata } = this.drawing;
+    if ((at >= this.last && fraction >= 1) || !(this.begun || metadata.begin.stop)) this.drawing.at = -1;
     this.advance();
   }
 
