@@ -14,6 +14,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.moved import old_names
 from transformer.runs.inputs import prompt_ids, text_read
 from transformer.runs.traces import Trace
+from transformer.text.word_spans import words_of
 
 if not TYPE_CHECKING:
     __getattr__ = old_names(__name__)  # names in earlier documentation
@@ -154,6 +155,23 @@ def read_answer(trace: Trace) -> Answer:
     # The text of a decoder-only model begins with the prompt; the output is what it generated.
     only_written = not trace.checkpoint.config.has_encoder
     return Answer(trace.checkpoint.tokenizer.decode(question.ids) if only_written else trace.text, parts)
+
+
+def least_probable_word(trace: Trace) -> AnswerPart | None:
+    """Return the word of a generated text to which the model gave the lowest probability.
+
+    The probability of a word is the product over its tokens, each given everything before it. ``None`` if the output
+    has fewer than two words.
+    """
+    answer, rows = read_answer(trace), prediction_rows(trace).rows
+    given = dict(zip(rows, answer.parts, strict=False))
+    words = [word for word in words_of(trace.prediction) if any(letter.isalnum() for letter in word.text)]
+    written = [
+        AnswerPart(word.text, float(np.prod([given[at].probability for at in range(word.start, word.end)])))
+        for word in words
+        if all(at in given for at in range(word.start, word.end))
+    ]
+    return min(written, key=lambda word: word.probability) if len(written) > 1 else None
 
 
 def class_probabilities(trace: Trace) -> tuple[AnswerPart, ...]:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits, three_digits_alike
+from transformer.config import PictureConfig
 from transformer.sounds.sound_files import file_of
 from transformer.text.tokenizer import BLANK
 from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
@@ -44,8 +45,10 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
     output = _output(p, view_model)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
         reads_text = not (p.reads_pictures or p.reads_sounds)
-        in_a_box = reads_text and not p.focus.lesson  # on a phone, where it is not said twice (page.css)
-        with st.container(width=310, gap=None, key="answer typed" if in_a_box else None):
+        is_drawn_large = isinstance(p.checkpoint.config, PictureConfig)  # in the figure below
+        # On a phone, the input is not shown twice (page.css).
+        is_repeated = is_drawn_large or (reads_text and not p.focus.lesson)
+        with st.container(width=310, gap=None, key="answer typed" if is_repeated else None):
             st.caption(text["typed"])
             if p.reads_pictures:
                 show_picture(p.focus.sentence, p.checkpoint.config)
@@ -53,16 +56,19 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
                 st.audio(file_of(p.focus.sentence), format="audio/wav")
             else:
                 st.markdown(f"{size} {_one_line(p.focus.sentence)}")
-        with st.container(width=330, gap=None):
+        with st.container(width=345, gap=None):
             if p.masked is not None:
                 written = text["masked_word"].format(word=as_plain(p.masked.text))
             uncertain = uncertain_output(p)
             if uncertain is not None and p.masked is not None and len(answer.parts) == 1:
                 word = as_plain(answer.parts[0].display.removeprefix("·"))  # not the masked one
                 written = common("uncertain.masked", written=written, answer=word, probability=uncertain[0])
+            elif uncertain is not None and view_model.least_sure is not None:
+                written = common("uncertain.least", written=written, word=as_plain(view_model.least_sure))
             elif uncertain is not None:
                 written = common("uncertain.briefly", written=written, probability=uncertain[0])
-            with st.container(key="answer kind" if uncertain is None else "answer uncertain"):  # stays on a phone
+            is_told = uncertain is not None or view_model.output_kind == "class"  # it stays on a phone
+            with st.container(key="answer told" if is_told else "answer kind"):
                 st.caption(written)
             st.markdown(f"{size} {output}")
             if view_model.expects:
@@ -76,15 +82,18 @@ def present_answer(p: Page, view_model: OverviewViewModel) -> None:
     """Show the input and the output above a projected figure, as large as they fit into one line or two."""
     if p.reads_pictures:  # the figure shows both
         return
-    mistakes = "" if uncertain_output(p) is None else common("uncertain.in_brackets")
+    mistakes = ""
+    if uncertain_output(p) is not None:
+        least = view_model.least_sure
+        mistakes = common("uncertain.in_brackets") if least is None else common("uncertain.least_brief", word=least)
     length = len(p.sentence) + len(view_model.answer.text) + len(mistakes)
     lines = 1 if length <= ONE_LINE else 2
     with st.container(key=f"presented {lines}"):
-        output = "" if view_model.expects else f" → {_output(p, view_model)}"
+        output = f" → {_output(p, view_model)}"
         read = p.sentence
         if p.reads_sounds:
             read = choosable_sounds().get(read, common("sound.choose"))
-        st.markdown(f"{_one_line(read)}{output}" + (f" :gray[{mistakes}]" if mistakes else ""))
+        st.markdown(f"{_one_line(read)}{output}" + (f" :gray[{as_plain(mistakes)}]" if mistakes else ""))
 
 
 def _output(p: Page, view_model: OverviewViewModel) -> str:

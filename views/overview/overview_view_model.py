@@ -21,6 +21,7 @@ from transformer.layers.costs import Cost, measured_costs
 from transformer.predictions.answer_probabilities import (
     Answer,
     AnswerPart,
+    least_probable_word,
     prediction_rows,
     read_answer,
     shown_classes,
@@ -46,6 +47,12 @@ class OverviewViewModel(RunViewModel):
     def answer(self) -> Answer:
         """The output of the model with its probability, token by token."""
         return read_answer(self.trace)
+
+    @cached_property
+    def least_sure(self) -> str | None:
+        """The word of a generated text to which the model gave the lowest probability, if it has several."""
+        word = least_probable_word(self.trace) if self.output_kind == "text" else None
+        return None if word is None else word.display
 
     @cached_property
     def expects(self) -> bool:

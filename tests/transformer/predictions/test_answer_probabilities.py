@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import transformer
+from tests.conftest import ROOT
 from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import (
     blanks,
@@ -15,6 +16,7 @@ from transformer.predictions.answer_probabilities import (
     entropy,
     fill_blanks,
     fillings,
+    least_probable_word,
     read_answer,
     softmax,
 )
@@ -135,3 +137,13 @@ def test_the_word_that_stands_there_is_listed(tiny_checkpoint):
     everything = fillings(trace, 0, shown=10_000).rows  # <s> has its rank among the others, not after them
     assert next(row.piece for row in everything if row.stands_there) == "<s>"
     assert [row.probability for row in everything] == sorted((row.probability for row in everything), reverse=True)
+
+
+def test_the_model_is_least_sure_of_the_word_with_the_lowest_probability():
+    """Of several tokens, it is the product: "s'arrange" is “bakes apple pie”, badly translated."""
+    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    trace = transformer.trace(checkpoint, "My grandmother bakes apple pie every Sunday.")
+    word, parts = least_probable_word(trace), read_answer(trace).parts
+    assert word.display == "s'arrange"
+    assert word.probability == pytest.approx(float(np.prod([part.probability for part in parts[4:9]])))
+    assert least_probable_word(transformer.trace(checkpoint, "Hello.")) is None, "a single word"
