@@ -42,7 +42,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         if not p.focus.lesson:
             say_effect(p, shown)
     with picture:
-        editor.draw_editor(p, shown.own, shown.now, choices)
+        editor.draw_editor(p, shown.own, shown.now, choices, of_earlier_output=shown.rows_are_earlier)
     with answers:
         if shown.blocked_word and p.reads_pictures and not p.reads_files:
             show_picture(p.sentence, p.checkpoint.config, width=96, framed=choices.word)

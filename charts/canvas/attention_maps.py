@@ -23,11 +23,10 @@ from transformer.runs.traces import Trace
 from transformer.text.message import N_
 from transformer.text.tokens import TokenSequence
 
-QUERY_TITLE = N_("query: the token that attends")
+QUERY_TITLE = N_("query: the token that looks")
 KEY_TITLE = N_("key: the token that is looked at")
-SHIFTED_TITLE = N_("query: the token that is being predicted")
+SHIFTED_TITLE = N_("query: looks to predict this token")
 NEXT_TITLE = N_("query: the token that comes next")
-READ_TITLE = N_("query: the token that is read")
 PREDICTING = N_("predicting ")
 BEFORE = N_("before ")
 LOOKS_AT = N_(" looks at ")
@@ -77,7 +76,7 @@ def attention_map(
         weights,
         row_labels=rows,
         column_labels=view.key.labels,
-        row_title=NEXT_TITLE if next_tokens else row_title(view, shifted=shifted_labels is not None),
+        row_title=NEXT_TITLE if next_tokens else row_title(shifted=shifted_labels is not None),
         column_title=KEY_TITLE,
         scale="sequential",
         allowed=view.allowed,
@@ -161,7 +160,7 @@ def attention_grid(
         ),
         "rows": list(first.query.labels if shifted_labels is None else shifted_labels),
         "columns": list(first.key.labels),
-        "row_title": _(row_title(first, shifted=shifted_labels is not None)),
+        "row_title": _(row_title(shifted=shifted_labels is not None)),
         "column_title": _(KEY_TITLE),
         "special_rows": _special(first.query) if shifted_labels is None else [],
         "special_columns": _special(first.key),
@@ -205,7 +204,7 @@ def attention_lines(
         "title": title_of(view),
         "rows": list(view.query.labels),
         "columns": list(view.key.labels),
-        "row_title": _(row_title(view)),
+        "row_title": _(QUERY_TITLE),
         "column_title": _(KEY_TITLE),
         "special_rows": _special(view.query),
         "special_columns": _special(view.key),
@@ -236,14 +235,12 @@ def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:
     return trace.prediction.labels if kind == "cross" and trace.prediction is not None else None
 
 
-def row_title(view: AttentionView, *, shifted: bool = False) -> str:
+def row_title(*, shifted: bool = False) -> str:
     """Return the title of the rows, to be translated.
 
     A row of a decoder has two names: the token that it reads and, if ``shifted``, the one that it predicts.
     """
-    if shifted:
-        return SHIFTED_TITLE
-    return READ_TITLE if view.stack == "decoder" else QUERY_TITLE
+    return SHIFTED_TITLE if shifted else QUERY_TITLE
 
 
 def attention_name(view: AttentionView) -> str:

@@ -13,7 +13,6 @@ from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_maps import (
     KEY_TITLE,
     QUERY_TITLE,
-    READ_TITLE,
     SHIFTED_TITLE,
     attention_grid,
     attention_lines,
@@ -89,7 +88,7 @@ def test_map_carries_labels_titles_and_special_tokens():
     metadata, _ = read(attention_map(view(QUERY, KEY), head=0))
     assert metadata["rows"] == QUERY
     assert metadata["columns"] == ["·the", "·cat", "·the₂", ".", "</s>"]  # repeated words stay separate
-    assert (metadata["row_title"], metadata["column_title"]) == (READ_TITLE, KEY_TITLE)
+    assert (metadata["row_title"], metadata["column_title"]) == (QUERY_TITLE, KEY_TITLE)
     assert metadata["special_rows"] == [0, 3]
     assert metadata["special_columns"] == [4]
 
@@ -100,13 +99,6 @@ def test_map_shifts_the_rows_to_the_predicted_tokens():
     assert metadata["rows"] == shifted
     assert metadata["row_title"] == SHIFTED_TITLE
     assert metadata["special_rows"] == []  # marks would be on the wrong rows
-
-
-def test_rows_of_a_decoder_say_that_they_are_named_after_what_is_read():
-    for draw in (lambda seen: attention_map(seen, head=0), lambda seen: attention_grid([seen]), attention_lines):
-        for stack, title in (("decoder", READ_TITLE), ("encoder", QUERY_TITLE)):
-            metadata, _ = read(draw(replace(view(KEY, KEY), stack=stack)))
-            assert metadata["row_title"] == title
 
 
 def test_map_marks_the_row_of_the_focused_token_and_refuses_one_that_is_not_there():

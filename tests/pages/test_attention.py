@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
+from charts.canvas.attention_maps import QUERY_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
 from tests.conftest import ROOT
 from tests.pages.conftest import chosen_texts, codes, with_e
@@ -291,7 +291,7 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
         for address, title, first in (
             ({}, SHIFTED_TITLE, "·Le"),
             ({"attention_predicted": "true"}, SHIFTED_TITLE, "·Le"),  # option names in earlier addresses
-            ({"attention_predicted_cross": "false"}, READ_TITLE, "<s>"),
+            ({"attention_predicted_cross": "false"}, QUERY_TITLE, "<s>"),
         ):
             app = open_page(**place, **address, attention_show=TEXT[f"show_{drawing}"])
             is_fine(app)
@@ -301,7 +301,7 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
     app = open_page(**place)
     app.toggle(key="attention_predicted_cross").set_value(False).run()
     is_fine(app)
-    assert drawn[-1]["row_title"] == READ_TITLE and "redict" not in sentence(app)
+    assert drawn[-1]["row_title"] == QUERY_TITLE and "redict" not in sentence(app)
 
 
 @pytest.mark.parametrize("drawing", ["map", "values", "rollout"])

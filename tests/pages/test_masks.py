@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
+from charts.canvas.attention_maps import QUERY_TITLE, SHIFTED_TITLE
+from charts.canvas.mask_editor import EARLIER_TITLE
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
 from tests.conftest import ROOT
@@ -50,13 +51,26 @@ def shown(app):
     return {metric.label: metric.value for metric in app.metric}
 
 
-@pytest.mark.parametrize(("kind", "title"), [("cross", SHIFTED_TITLE), ("self", READ_TITLE)])
-def test_rows_of_cross_attention_are_the_tokens_predicted(open_app, kind, title):
-    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", kind=kind)
+def map_of(app):
     editor = next(component for component in app.get("bidi_component") if component.key == "mask editor")
-    shown_map, _ = unpack(editor.proto.bytes)
+    return unpack(editor.proto.bytes)[0]
+
+
+@pytest.mark.parametrize(("kind", "title"), [("cross", SHIFTED_TITLE), ("self", QUERY_TITLE)])
+def test_rows_of_cross_attention_are_the_tokens_predicted(open_app, kind, title):
+    place = {"stack": "decoder", "kind": kind, "mask": "own"}
+    shown_map = map_of(open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, **place))
     assert shown_map["row_title"] == title
     assert (shown_map["rows"][0] == "<s>") == (kind == "self")
+
+
+def test_rows_say_that_they_are_the_output_before_the_mask(open_app, monkeypatch):
+    """Under the mask with which the page opens, the model writes another sentence than the rows."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = "My grandmother bakes apple pie every Sunday."
+    place = {"checkpoint": "en-fr", "sentence": sentence, "stack": "decoder", "kind": "cross"}
+    assert map_of(open_app("masks", **place))["row_title"] == EARLIER_TITLE
+    assert map_of(open_app("masks", **place, mask="own"))["row_title"] == SHIFTED_TITLE
 
 
 @pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
@@ -121,15 +135,12 @@ def test_the_page_opens_with_a_word_blocked_and_the_output_changed(open_app, mon
     assert chosen(app) == choices
 
 
-@pytest.mark.parametrize(
-    ("name", "label", "lead"),
-    [("gpt-en", "factor_typed", "expects_after"), ("bert-en", "factor_predicted", "expects_for")],
-)
-def test_without_an_output_the_card_holds_predictions_alone(open_app, monkeypatch, name, label, lead):
+@pytest.mark.parametrize(("name", "label"), [("gpt-en", "factor_typed"), ("bert-en", "factor_predicted")])
+def test_without_an_output_the_card_holds_predictions_alone(open_app, monkeypatch, name, label):
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_app("masks", checkpoint=name, sentence="My grandmother bakes apple pie every Sunday.")
     is_fine(app)
-    assert common(f"effect.{lead}") in said(app)
+    assert common("effect.expects") in said(app)
     assert common("effect.before") not in said(app) and common("effect.empty") not in said(app)
     assert common(f"effect.{label}") in shown(app) and common("effect.factor") not in shown(app)
 

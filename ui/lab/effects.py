@@ -25,7 +25,7 @@ from ui.words.texts import as_plain, common, number_text
 _STYLE = Path(__file__).with_name("effects.css")
 _END_OF_PROMPT = 60  # characters of a prompt that are shown before its continuation
 _LONG, _BESIDE = 70, 3  # characters of an output that is cut, and the unchanged words that stay beside a change
-_LONGEST_READ = 40  # characters of the text before a prediction
+_LONGEST_READ = 24  # characters of the text before a prediction
 _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
 
 
@@ -104,7 +104,10 @@ def text_up_to(trace: Trace, position: int) -> str:
     """Return the end of the text that the decoder has read at a position."""
     ids = trace.tokens(trace.stacks[-1]).ids[: position + 1]
     read = " ".join(trace.checkpoint.tokenizer.decode(ids).split())
-    return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
+    if len(read) <= _LONGEST_READ:
+        return read
+    end = read[-_LONGEST_READ:]
+    return f"… {end.partition(' ')[2] or end}"  # from a whole word on
 
 
 def _show_difference(p: Page, before: Answer, after: Answer) -> None:
@@ -172,7 +175,7 @@ def _same(before: Answer, after: Answer) -> str:
 def say_expectations(found: Experiment) -> None:
     """List the predicted tokens where they change most, for a run without an output."""
     written = found.original.checkpoint.config.has_decoder
-    st.markdown(common("effect.expects_after" if written else "effect.expects_for"))
+    st.markdown(common("effect.expects"))
     for one in found.expectations():
         shares = three_digits_alike([one.probability_before, one.probability_after])
         values = {"read": one.read, "before": one.before, "after": one.after}

@@ -60,15 +60,18 @@ class Places:
 def places(shown: AttentionViewModel) -> Places:
     """Return the containers around a map.
 
-    Beside it is the arithmetic if a cell is open, otherwise the sentence and the numbers, unless the map is wide: then
-    the sentence is above it, and the numbers are below. An open cell moves the sentence below the map, so that map and
-    arithmetic fit into the window.
+    Beside it is the arithmetic if a cell is open, otherwise the sentence (of an image, before the map) and the numbers,
+    unless the map is wide: then the sentence is above it, and the numbers are below. An open cell moves the sentence
+    below the map, so that map and arithmetic fit into the window.
     """
     cell = shown.cell is not None
     above = st.empty() if cell else st.container()
     if shown.is_wide and not cell:
         return Places(above, st.container(), st.empty(), st.container())
     both = st.grid(3, min_column_width=270 if cell else 205, key="attention picture")
+    if shown.view.key.patches and not cell:  # the row on the image itself comes first, then the map
+        beside, picture = both.cell(), both.cell(column_span=2)
+        return Places(beside.container(), picture, beside, beside.container())
     picture, beside = both.cell(column_span=2), both.cell()
     if cell:
         return Places(st.container(), picture, beside, st.container())
@@ -114,7 +117,7 @@ def _weights(p: Page, shown: AttentionViewModel, height: int) -> None:
 def _lines(p: Page, shown: AttentionViewModel, height: int) -> None:
     named = replace(shown.view, query=shown.row_tokens)
     drawn = attention_lines(named, heads=[shown.location.head], selected_token=shown.row)
-    title = row_title(shown.view, shifted=shown.names_predictions)
+    title = row_title(shifted=shown.names_predictions)
     show_lines(drawn.with_metadata(row_title=_(title)), key="attention lines")
 
 
@@ -162,7 +165,7 @@ def _value_map(shown: AttentionViewModel, values: np.ndarray, **more: object) ->
         values,
         row_labels=shown.row_labels,
         column_labels=shown.view.key.labels,
-        row_title=row_title(shown.view, shifted=shown.names_predictions),
+        row_title=row_title(shifted=shown.names_predictions),
         column_title=KEY_TITLE,
         scale="sequential",
         chosen_row=shown.row,

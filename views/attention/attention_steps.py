@@ -291,7 +291,7 @@ def _cells(
             values,
             row_labels=shown.row_labels,
             column_labels=view.key.labels,
-            row_title=row_title(view, shifted=shown.names_predictions),
+            row_title=row_title(shifted=shown.names_predictions),
             column_title=KEY_TITLE,
             scale="diverging",
             allowed=allowed,
@@ -336,5 +336,6 @@ def channel_equations(found: QueryArithmetic) -> str:
     return (
         rf"\begin{{aligned}} q_{{{channel}}} &= \textstyle\sum_{{i=0}}^{{{len(found.x) - 1}}} "
         rf"x_i\, W_{{Q\,i,{channel}}}{named} \\[4pt] "
-        rf"&= {' + '.join(pairs)} + \dots{number} = \mathbf{{{tex_number(found.value)}}} \end{{aligned}}"
+        rf"&= {' + '.join(pairs)} + \dots{number} \\[4pt] "
+        rf"&= \mathbf{{{tex_number(found.value)}}} \end{{aligned}}"
     )

@@ -175,7 +175,7 @@ def _map_so_far(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
             np.where(known[:, None], shown.path.weights, 0.0),
             row_labels=shown.row_labels,
             column_labels=shown.view.key.labels,
-            row_title=row_title(shown.view, shifted=shown.names_predictions),
+            row_title=row_title(shifted=shown.names_predictions),
             column_title=KEY_TITLE,
             scale="sequential",
             limit=1.0,

@@ -140,7 +140,7 @@ def show_changed_row(p: Page, shown: CompareViewModel) -> None:
                 f"{letter}: {label.removeprefix('·')}" for letter, label in zip("AB", row.queries, strict=True)
             ],
             column_labels=row.keys,
-            row_title=row_title(shown.sides[0].view, shifted=is_cross),
+            row_title=row_title(shifted=is_cross),
             column_title=KEY_TITLE,
             scale="sequential",
             allowed=row.known,
@@ -191,7 +191,7 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
             difference.values,
             row_labels=short_labels(difference.query.labels),
             column_labels=short_labels(difference.key.labels),
-            row_title=row_title(first.view, shifted=is_cross),
+            row_title=row_title(shifted=is_cross),
             column_title=KEY_TITLE,
             scale="diverging",
             allowed=difference.known,

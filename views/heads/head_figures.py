@@ -106,7 +106,7 @@ def entropy_strip(view: AttentionView) -> go.Figure:
     figure.update_yaxes(
         **style.label_rows([_("head {head}", head=head) for head in range(view.n_heads)], title=_("head"))
     )
-    figure.update_xaxes(**style.token_axis(view.query, title=_("query: the token that attends")))
+    figure.update_xaxes(**style.token_axis(view.query, title=_("query: the token that looks")))
     return figure.drawn()
 
 

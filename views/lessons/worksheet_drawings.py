@@ -149,7 +149,7 @@ def _scores(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure
         path.scores,
         row_labels=path.view.query.labels,
         column_labels=path.view.key.labels,
-        row_title=row_title(path.view),
+        row_title=row_title(),
         column_title=KEY_TITLE,
         title=text["figure_scores"],
         value_name=_("score"),

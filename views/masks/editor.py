@@ -48,14 +48,20 @@ def choose(p: Page, view: AttentionView) -> MaskChoices:
     return choices
 
 
-def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskChoices) -> None:
-    """Draw the map under the mask, from ``own`` without it and ``now`` with it; strokes paint cells."""
+def draw_editor(
+    p: Page, own: AttentionView, now: AttentionView, choices: MaskChoices, *, of_earlier_output: bool = False
+) -> None:
+    """Draw the map under the mask, from ``own`` without it and ``now`` with it; strokes paint cells.
+
+    ``of_earlier_output``: the rows are an output that the model no longer generates under the mask.
+    """
     location = Head(own.stack, own.kind, own.layer, p.focus.head)
     drawn = mask_editor(
         now,
         head=location.head,
         own=own.allowed,
         shifted_labels=predicted_labels(p.trace, location),
+        of_earlier_output=of_earlier_output,
         height=330,  # so that its legend remains visible below the first sentence, and above a lesson's bar
     )
     show_mask_editor(drawn, key="mask editor", means=partial(paint, begins=choices.as_choice()))

@@ -49,9 +49,6 @@ def notes(p: Page, shown: MasksViewModel) -> None:
         if len(shown.empty_rows) > 4:
             rows.append(text["nothing_left_more"].format(count=len(shown.empty_rows) - 4))
         st.info(text["nothing_left"].format(rows=", ".join(rows)), icon=":material/block:")
-    translates = p.checkpoint.config.kind == "encoder-decoder" and not p.focus.target
-    if translates and shown.location.stack == "decoder" and shown.found.answer_after != shown.found.answer_before:
-        st.caption(text["original_rows"])
     if preset == "no_padding" and not p.focus.pads:
         never = p.checkpoint.special.pad is None
         st.caption(":material/info: " + text["never_pads" if never else "no_pads"])
@@ -72,7 +69,7 @@ def difference(p: Page, shown: MasksViewModel) -> None:
             shown.difference,
             row_labels=predicted or own.query.labels,
             column_labels=own.key.labels,
-            row_title=row_title(own, shifted=predicted is not None),
+            row_title=row_title(shifted=predicted is not None),
             column_title=KEY_TITLE,
             scale="diverging",
             title=p.text["difference_title"].format(layer=own.layer, head=shown.location.head),

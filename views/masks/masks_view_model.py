@@ -149,6 +149,13 @@ class MasksViewModel(RunViewModel):
         """
         return self.location.stack if len(self.trace.stacks) > 1 else ""
 
+    @property
+    def rows_are_earlier(self) -> bool:
+        """Whether the rows of the map are an output that the model no longer generates under the mask."""
+        translates = self.trace.checkpoint.config.kind == "encoder-decoder" and not self.trace.forced
+        before, after = self.found.answer_before.text, self.found.answer_after.text
+        return translates and self.location.stack == "decoder" and before != after
+
     @cached_property
     def own(self) -> AttentionView:
         """The attention layer with the model's own mask."""

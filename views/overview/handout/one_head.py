@@ -186,7 +186,7 @@ def _cells(
         values,
         row_labels=path.view.query.labels,
         column_labels=path.view.key.labels,
-        row_title=row_title(path.view),
+        row_title=row_title(),
         column_title=KEY_TITLE,
         allowed=path.view.allowed if hatched else None,
         chosen_row=focus.token,
