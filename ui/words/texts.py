@@ -30,7 +30,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 # become links, ":material/home:" an icon, "->" an arrow. It never matches across two nodes of the tree.
 _REPLACED = re.compile(r"(?<=:)(?=\S|$)|(?=@)|(?<=w)(?=\.)|(?<=www)$|^(?=\.\w)|(?<=[-<>=~])(?=[-<>=~])", re.IGNORECASE)
 _NODE_BREAK = ":color[]{}"  # an empty <span>: nothing is drawn, and nothing is copied with the text
-_PATCH = re.compile(r"r(\d+)c(\d+)")  # as in transformer/pictures/patch_tokenizer.py; hardly any word looks like this
+_PATCH = re.compile(r"r\d+c\d+")  # as in transformer/pictures/patch_tokenizer.py; hardly any word looks like this
 _SPACE_AT_THE_ENDS = re.compile(r"^[ \t\r\n]+|[ \t\r\n]+$|[\r\n]+")  # Markdown would drop it or read it as syntax
 
 
@@ -252,9 +252,8 @@ def in_code(text: str) -> str:
 
 
 def label_in_words(label: str) -> str:
-    """Return a token's label as a sentence names it: an image patch by its row and column."""
-    patch = _PATCH.fullmatch(label)
-    return common("picture.patch", row=patch[1], column=patch[2]) if patch else label
+    """Return a token's label as a sentence names it: an image patch is called that."""
+    return common("picture.patch", name=label) if _PATCH.fullmatch(label) else label
 
 
 def plain_word(label: str) -> str:

@@ -26,7 +26,7 @@ from ui.show.figures import show_figure, show_snippet, show_table
 from ui.show.score_formula import score_formula, tex_number
 from ui.show.score_formula import signed as tex_signed
 from ui.words.model_terms import rotary_words
-from ui.words.texts import PageText, as_plain
+from ui.words.texts import PageText, as_plain, plain_word
 from views.attention.attention_controls import close_cell
 from views.attention.attention_row_figures import dot_product
 from views.attention.attention_view_model import AttentionViewModel
@@ -44,7 +44,10 @@ def explain_cell(p: Page, shown: AttentionViewModel) -> None:
     st.html(_STYLE)
     template = text["arithmetic_predicted" if shown.names_predictions else "arithmetic"]
     labels = {"row": shown.row_label, "read": shown.read_label, "column": view.key.labels[key]}
-    st.markdown(f"**{template.format(**{name: as_plain(label) for name, label in labels.items()})}**")
+    labels = {name: as_plain(plain_word(label)) for name, label in labels.items()}
+    st.markdown(f"**{template.format(**labels)}**")
+    if shown.names_predictions:
+        st.caption(text["arithmetic_query"].format(**labels))
     st.latex(equations(cell))
     if not cell.is_allowed:
         st.markdown(masked_sentence(p.text, shown))

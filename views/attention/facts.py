@@ -14,7 +14,7 @@ from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
-from ui.words.texts import PageText, as_plain, plain_word, token_name
+from ui.words.texts import PageText, as_plain, common, plain_word, token_name
 from views.attention.attention_view_model import AttentionViewModel
 
 _MOSTLY = 0.5  # smallest weight for "mostly attends to one token"
@@ -50,7 +50,7 @@ def read_aloud(
     if token.is_padding:
         return text["aloud_padding"].format(row=label)
     order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
-    key_label = [_word(view.key.labels[key]) for key in order[:3]]
+    key_label = [_key_word(view, key) for key in order[:3]]
     share = three_digits_alike(weights[key] for key in order[:3])
     mostly = weights[order[0]] >= _MOSTLY
     template, then = ("aloud_mostly", "aloud_then") if mostly else ("aloud_spread", "aloud_then_to")
@@ -71,6 +71,12 @@ def say_row(p: Page, shown: AttentionViewModel) -> None:
     """Show the sentence about the row."""
     how = {"named": shown.location.head, "predicted": shown.predicted, "drawing": shown.choices.drawing}
     st.markdown(read_aloud(p.text, shown.drawn, head=0, row=shown.row, **how))
+
+
+def _key_word(view: AttentionView, key: int) -> str:
+    """Return a key as a word of the sentence; a patch without ink is called empty: a head may look there, too."""
+    ink, label = view.key[key].pixels, view.key.labels[key]
+    return common("picture.empty_patch", name=label) if ink and not any(map(bool, ink)) else _word(label)
 
 
 def _word(label: str) -> str:

@@ -7,7 +7,7 @@ import { drawPatch, paintInk } from "../toolkit/patch.js";
 import { drawText, drawToken, fontOf, shorten } from "../toolkit/text.js";
 import { colourOf } from "../toolkit/theme.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
-import { HeatmapLayout, isProjected } from "./heatmap_layout.js";
+import { HeatmapLayout, isProjected, NAME } from "./heatmap_layout.js";
 
 const READ_FROM_AFAR = 13; // px: smaller digits are left out on a projector
 const NUMBERS_FROM = 34; // px: narrower cells carry no number, on paper only those whose number would be too small to read
@@ -159,6 +159,8 @@ export class Heatmap extends HeatmapLayout {
     if (this.rowPictures?.[row]) {
       const side = this.pictureSide(theme, this.stepY);
       this.paintPicture(context, theme, tint, this.rowPictures[row], [x - side / 2, y], side);
+      if (this.stepY > this.labelScale * NAME * theme.size)
+        this.paintPictureName(context, theme, this.rows[row], { x: x - side - 4, y, align: "right" }, tint);
       return;
     }
     context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
@@ -184,13 +186,20 @@ export class Heatmap extends HeatmapLayout {
     context.strokeRect(x - side / 2 - 0.5, y - side / 2 - 0.5, side + 1, side + 1);
   }
 
+  // The name of a patch, in small letters, where it fits.
+  paintPictureName(context, theme, name, { x, y, align, room = Infinity }, tint) {
+    context.font = fontOf(theme, this.labelScale * NAME, tint ? 600 : 400);
+    if (context.measureText(name).width < room)
+      drawText(context, name, x, y, { align, colour: this.labelStyle(theme, true, tint).colour });
+  }
+
   // A name that a highlighted one would cover in part is left out whole.
   hideNeighbours(context, theme, row, x) {
     const step = this.every("row", theme);
     const before = Math.floor((row - 1) / step) * step;
     context.fillStyle = cssOf(theme.ground);
     for (let near = before; near <= row + step; near += step)
-      if (near !== row && Math.abs(near - row) * this.stepY < this.labelScale * theme.size)
+      if (near !== row && !this.rowPictures?.[near] && Math.abs(near - row) * this.stepY < this.labelScale * theme.size)
         context.fillRect(x - this.rowRoom, this.rowY(near) + (this.stepY - theme.size) / 2, this.rowRoom, theme.size);
   }
 
@@ -200,6 +209,8 @@ export class Heatmap extends HeatmapLayout {
     if (this.columnPictures?.[column]) {
       const side = this.pictureSide(theme, this.stepX);
       this.paintPicture(context, theme, tint, this.columnPictures[column], [x, this.plot.y - side / 2 - 5], side);
+      const y = this.plot.y - side - 7 - (this.labelScale * NAME * theme.size) / 2;
+      this.paintPictureName(context, theme, this.columns[column], { x, y, align: "center", room: this.stepX }, tint);
       return;
     }
     context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);

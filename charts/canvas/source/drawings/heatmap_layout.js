@@ -8,6 +8,7 @@ const PROJECTED = 20; // px; letters as large as presenter.css makes them are re
 // Sizes of labels, as shares of the theme's: as large as there is room, but at least 11 px, and 16 on a projector.
 const [LARGEST, SMALLEST, SMALLEST_PROJECTED, SMALLER_BY] = [0.875, 0.65, 0.77, 0.035];
 const PICTURE = 1.7; // in letters: the side of an image patch that stands for a label
+export const NAME = 0.72; // of the letters: those of its name beside or above it, where there is room
 const FULL_ROWS = 0.38; // of the width: the most that labels of rows take to be shown in full
 const TALLEST = 30; // in letters: so tall a map becomes for the sake of its labels
 
@@ -45,7 +46,9 @@ export class HeatmapLayout {
     const letter = Math.round(theme.size * LARGEST * 10) / 10; // as `fontOf` rounds it
     context.font = fontOf(theme, LARGEST, theme.paper ? 400 : 600); // a marked label is bold
     const rowWidths = this.rows.map((label, row) =>
-      this.rowPictures?.[row] ? PICTURE : context.measureText(label).width / letter,
+      this.rowPictures?.[row]
+        ? PICTURE + (NAME * context.measureText(label).width) / letter
+        : context.measureText(label).width / letter,
     );
     context.font = fontOf(theme, LARGEST);
     // A patch is as small as its column.
@@ -130,7 +133,7 @@ export class HeatmapLayout {
       this.cellWidth = Math.min(this.cellWidth, widestCell * unit);
       labelRoom = longest * Math.sin(slant) + letter * 1.1;
     }
-    if (this.columnPictures) labelRoom = Math.max(labelRoom, PICTURE * letter + 6);
+    if (this.columnPictures) labelRoom = Math.max(labelRoom, (PICTURE + NAME) * letter + 6);
     this.labelRoom = labelRoom;
     const top = (this.titles ? Math.round(24 * unit) : 0) + labelRoom;
     // Few tokens: wide cells, room for words and numbers. Many: squares, as long as the height allows.

@@ -3,13 +3,12 @@
 import { make } from "./elements.js";
 import { say } from "./words.js";
 
-const PATCH = /^r(\d+)c(\d+)$/; // transformer/pictures/patch_tokenizer.py
+const PATCH = /^r\d+c\d+$/; // transformer/pictures/patch_tokenizer.py
 
 // The words of a tooltip are strings and { token } pieces; tokens are isolated so that Arabic keeps its order.
 // A patch of an image is named by its place.
 export const quoted = (label) => {
-  const [, row, column] = PATCH.exec(label) ?? [];
-  return row ? [say("row {row}, column {column}", { row, column })] : [say("‘"), { token: label }, say("’")];
+  return PATCH.test(label) ? [say("patch {name}", { name: label })] : [say("‘"), { token: label }, say("’")];
 };
 
 export const plainText = (lines) =>
