@@ -561,7 +561,7 @@ def test_a_class_is_followed_to_the_word_that_it_depends_on(show: Callable) -> N
             assert geometry(page)["place"]["position"] == word.start
             name = names[found.predicted]
             assert caption(page).startswith(
-                f"The model predicts {name}. Without {word.text}, it would predict {other}."
+                f"The model predicts {name}; without {word.text}, {other}."
                 if other != name
                 else f"The model predicts {name}; that depends most on {word.text}."
             )

@@ -100,9 +100,13 @@ export function numbersOf(picture, beat) {
             : say("{weight} on {key}", { weight: value, key: keys.tokens[key].label });
         })
         .join(", ");
+      const values = { layer, heads: attention.heads, weight };
+      const isNamed = beat.type !== "step" && isExpected(model); // the layer, in the sentence
       parts.push(
         head === null
-          ? say("layer {layer}, mean of {heads} heads: weight {weight}", { layer, heads: attention.heads, weight })
+          ? isNamed
+            ? say("mean of {heads} heads: weight {weight}", values)
+            : say("layer {layer}, mean of {heads} heads: weight {weight}", values)
           : say("layer {layer}, head {head}: weight {weight}", { layer, head, weight }),
       );
     }
@@ -241,7 +245,7 @@ function predicted(picture, stack, beat, name) {
     }
     return decisive.other === name
       ? pieces(say("The model predicts |{name}|; that depends most on |{word}|."), values)
-      : pieces(say("The model predicts |{name}|. Without |{word}|, it would predict |{other}|."), values);
+      : pieces(say("The model predicts |{name}|; without |{word}|, |{other}|."), values);
   }
   const seen = looksMostAt(picture, stack, beat);
   if (seen === null) return pieces(say("The model predicts |{name}|."), { name });
