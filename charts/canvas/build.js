@@ -6,7 +6,7 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUNDLES = {
@@ -39,6 +39,16 @@ function digestOfSources(...folders) {
   return digest.digest("hex").slice(0, 16);
 }
 
+// Style sheets are text in a bundle: without comments and spaces, which nobody reads there.
+const smallStyles = {
+  name: "small styles",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.css$/ }, async ({ path }) => ({
+      contents: (await transform(readFileSync(path, "utf8"), { loader: "css", minify: true })).code,
+      loader: "text",
+    })),
+};
+
 const digests = {
   canvas: digestOfSources("charts/canvas/source"),
   web: digestOfSources("charts/canvas/source", "web/source"),
@@ -54,7 +64,8 @@ for (const [bundle, entry] of Object.entries(BUNDLES)) {
     format: "esm",
     legalComments: "none",
     external: ["canvg", "dompurify", "html2canvas"], // for pages of HTML, which jsPDF can write, too
-    loader: { ".css": "text", ".html": "text", ".ttf": "base64" },
+    loader: { ".html": "text", ".ttf": "base64" },
+    plugins: [smallStyles],
     minifyWhitespace: true, // names stay, for whoever reads along in the browser
     minifySyntax: /\/pdf\/|worker/.test(entry),
     minifyIdentifiers: /\/pdf\/|worker/.test(entry), // other people's code, most of it

@@ -317,10 +317,10 @@ def test_every_sentence_about_a_row_names_what_it_predicts_and_the_arithmetic_wh
     trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE, target=place["target"])
     read, predicted = trace.target.labels[1], trace.prediction.labels[1]
     quote = "‘{}’" if language == "en" else "«\xa0{}\xa0»"
-    wanted = {"en": "o predict {}, this head looks", "fr": "our prédire {}, cette tête regarde"}[language]
-    comes_from = {"en": "the query comes from {}", "fr": "la requête vient de {}"}[language]
-    assert wanted.format(quote.format(predicted)) in plain(app), "above the arithmetic"
-    assert comes_from.format(quote.format(read)) in plain(app)
+    wanted = {"en": " for {}**", "fr": " pour {}**"}[language]
+    comes_from = {"en": "Query: from {}", "fr": "celle de {}"}[language]
+    assert wanted.format(quote.format(predicted.removeprefix("·"))) in plain(app), "above the arithmetic"
+    assert any(comes_from.format(quote.format(read.removeprefix("·"))) in one.value for one in app.caption)
     above = sentence(app)
     assert f"**{predicted.removeprefix('·')}**" in above and f"**{read.removeprefix('·')}**" not in above
     assert quote.format(predicted.removeprefix("·")) in drawn[-1]
