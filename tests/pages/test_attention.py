@@ -399,6 +399,17 @@ def test_sentence_and_numbers_speak_of_what_is_drawn(
     assert f"{shares.max():.3g}" in said(app)
 
 
+def test_a_patch_without_ink_is_called_empty() -> None:
+    """A head may look there all the same, which a newcomer would ask about."""
+    three = "018aea000ca66g2003007e1000009b0000002g10000008c000402b9000cgec40"
+    view = transformer.trace(transformer.load(ROOT / "checkpoints" / "vit-digits"), three).attention("encoder", 0)
+    words = read_aloud(TEXT, view, head=2, row=0)
+    best = [view.key[int(key)] for key in np.argsort(-view.weights[2, 0])[:3]]
+    for patch in best:
+        assert (f"empty patch {patch.display}" in words) != any(patch.pixels)
+    assert not all(any(patch.pixels) for patch in best)
+
+
 def test_read_aloud_says_what_the_row_says(tiny_checkpoint: Callable) -> None:
     trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE, source_pads=1)
     view = trace.attention("encoder", 0)
