@@ -74,7 +74,10 @@ def say_row(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _key_word(view: AttentionView, key: int) -> str:
-    """Return a key as a word of the sentence; a patch without ink is called empty: a head may look there, too."""
+    """Return a key as a word of the sentence; a patch without ink is called empty.
+
+    A head may look there all the same.
+    """
     ink, label = view.key[key].pixels, view.key.labels[key]
     return common("picture.empty_patch", name=label) if ink and not any(map(bool, ink)) else _word(label)
 
