@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import eventually, settle
+from tests.browser.conftest import eventually, pause, settle
 from tests.browser.scenes import painted
 
 pytestmark = pytest.mark.browser
@@ -127,6 +127,10 @@ def test_the_bar_of_a_lesson_stays_in_sight_and_so_does_the_figure(shipped: str,
     page.locator(".st-key-lesson-next button").click()
     settle(page)
     assert eventually(page, lambda: ends_above_the_bar("heads-grid", 0.9), True)
+    page.goto(f"{shipped}/surgery?lesson=05-what-a-map-is-worth&lesson_step=2")
+    settle(page)
+    pause(page, 1000)  # the browser used to follow what had been drawn above the figure, once it was in sight
+    assert eventually(page, lambda: ends_above_the_bar("answers"), True)
 
 
 def test_sliders_stand_beside_the_bars_that_they_move(shipped: str, visit: Callable[..., Page]) -> None:

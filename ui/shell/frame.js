@@ -142,7 +142,12 @@ function focus(there) {
 // `lights`: the controls that the step names, on the page or in the sidebar.
 function keepInSight({ figure: part, lights }) {
   let bar = null;
-  const stop = (globalThis.glassformerInSight = () => growth.disconnect());
+  const main = document.querySelector("[data-testid=stMain]");
+  main.style.overflowAnchor = "none"; // the browser would follow what the page draws above the figure
+  const stop = (globalThis.glassformerInSight = () => {
+    growth.disconnect();
+    main.style.removeProperty("overflow-anchor");
+  });
   const growth = new ResizeObserver(() => {
     const there = document.querySelector(".st-key-lesson-bar");
     if (there && there !== bar) growth.observe((bar = there)); // it comes and grows after the page
