@@ -236,10 +236,9 @@ def show_numbers(p: Page, effect: Experiment) -> None:
         ),
     )
     with st.expander(common("effect.numbers"), expanded=bool(p.focus.lesson)):
-        with st.container(key="numbers"):
-            for column, number in zip(st.columns([4, 3, 3], gap="small"), numbers, strict=True):
-                with column:
-                    _metric(*number)
+        with st.container(horizontal=True, gap="medium", key="numbers"):  # on a phone, in two rows
+            for number in numbers:
+                _metric(*number)
         if effect.asked.everywhere:
             st.caption(common("effect.everywhere_typed" if written else "effect.everywhere"))
         elif p.trace.forced:
@@ -248,7 +247,7 @@ def show_numbers(p: Page, effect: Experiment) -> None:
 
 def _metric(name: str, value: str, below: str) -> None:
     label, explanation = common(f"effect.{name}"), common(f"effect.{name}_help")
-    st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation)
+    st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation, width="content")
 
 
 def show_steps(p: Page, effect: Experiment) -> None:

@@ -40,14 +40,14 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     shown[masked] = np.nan
     powers = left if masked.all() else np.exp(left - np.nanmax(left))
     end, note = parts.share_axis(shown, stretch=stretch)
-    names = [_("scores s: the mask hides none of the keys in this row")]
+    names = [_("scores s: none is masked in this row")]
     if masked.any():
         hidden = _("the mask hides {n} of {keys} keys", n=masked.sum(), keys=len(masked))
         names = [_("scores s, before the mask"), hidden]
     sum_of_powers = style.three_digits(float(np.nansum(powers)))
     names += [
         _("powers e^(s − largest s): their sum is {sum}", sum=sum_of_powers),
-        _("weights: each power ÷ that sum (the row sums to 1)") + note,
+        _("weights: power ÷ that sum; the row sums to 1") + note,
     ]
     heights, gap = [72.0] * (len(names) - 1) + [90.0], 44.0  # all figures fit on one screen
     figure = stack_panels(names, heights=heights, gap=gap)

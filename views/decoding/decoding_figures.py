@@ -77,7 +77,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     """
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
-    names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax and cut"), _("final")]
+    names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax"), _("final")]
     # distinguishable even in a figure 84 mm wide
     figure = place_side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]

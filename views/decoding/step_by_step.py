@@ -165,6 +165,7 @@ def _show_reshaping(p: Page, text: WrittenText) -> None:
             rule=", ".join(rules) or p.text["rule_none"],
         ),
         name="from-logits-to-a-choice",
+        room=440,
         caption=p.text["reshape_caption"].format(
             step=text.step + 1, kept=whole(shaped.n_kept), possible=whole(shaped.n_possible)
         )
