@@ -25,7 +25,7 @@ from transformer.runs.tracing import trace
 from transformer.text.message import N_
 from ui.shell.selectors import text_for
 from ui.words.catalogues import browser_words
-from ui.words.texts import language, page_text, use_language
+from ui.words.texts import common, language, page_text, use_language
 
 _MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and transformer/pictures/picture_text.py
     "empty": "{what} is empty. Type at least one word, or take one of the examples.",
@@ -50,8 +50,9 @@ _PATH_TEXTS = (
     *("section_path", "section_trust", "steps", "step", "step_2", "step_3_chooses", "step_4", "step_4_causal"),
     *("step_4_other", "step_4_never", "step_5", "step_5_shapes", "step_6"),
     *("row_reads", "row_predicts"),
-    *("effect", "effect_value", "effect_of", "effect_what", "effect_what_class", "effect_help"),
-    "effect_none",
+    *("effect", "effect_of_one", "effect_value", "effect_of", "effect_what", "effect_what_text", "effect_help"),
+    *("effect_none", "class_token", "aloud_nothing", "aloud_other", "aloud_then", "aloud_then_to"),
+    *("aloud_mostly", "aloud_spread", "aloud_mostly_predicting", "aloud_spread_predicting"),
     *(
         "trust_words",
         "trust_words_alone",
@@ -67,6 +68,7 @@ _PATH_WORDS = (  # of views/attention/attention_row_figures.py and trust_figure.
     *(N_("output {value}"), N_("mean of all heads"), N_("leave one out"), N_("token that is read"), N_("head {head}")),
     *(N_("bias b_O"), N_("sum = output")),
 )
+_FRAMING = ("before", "after", "answer", "given", "ends", "end", "never")
 _STEP_TEXTS = (
     "after",
     "at_beginning",
@@ -105,7 +107,8 @@ def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[s
         "roles": {id: role for id in range(4) if (role := tokenizer.special.role(id))},
         "picture": picture,
         "framing": {
-            part: list(getattr(framing, part)) for part in ("before", "after", "answer", "given", "ends", "end")
+            part: list(getattr(framing, part))
+            for part in ("before", "after", "answer", "given", "ends", "end", "never")
         },
         "languages": said,
     }
@@ -184,9 +187,11 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
 
 def _path(run: Trace) -> dict[str, Any]:
     """Return the texts of the seven steps of a head, and the metadata of their maps, by kind of attention."""
-    page = page_text("attention")
+    page = text_for(page_text("attention"), run.checkpoint.config)
     said: dict[str, Any] = {name: page[name] for name in _PATH_TEXTS}
     said["words"] = {name: _(name) for name in _PATH_WORDS}
+    if isinstance(run.checkpoint.config, PictureConfig):
+        said["patch"] = common("picture.patch", row="{row}", column="{column}")
     kinds = {}
     for stack, kind in run.attention_kinds():
         found = attention_path(run, stack, 0, kind, head=0)

@@ -18,7 +18,7 @@ from transformer.disk.plain_files import parse_toml
 from transformer.disk.whole_files import write_bytes, write_text
 from transformer.files.checkpoints import Checkpoint, load
 from ui.shell.share import ON_THE_WEB
-from ui.words.texts import languages, page_text, use_language
+from ui.words.texts import common, languages, page_text, use_language
 from views.by_hand.by_hand_view_model import SheetChoices
 from views.by_hand.sheet_in_browser import sheet_data
 from web.figures import description_of, opening_of, recorded_picture
@@ -141,7 +141,10 @@ def write_single_file(file: Path, checkpoints: Sequence[Path], *, app: str = "",
 
 def _texts(language: str) -> dict[str, Any]:
     with use_language(language):
-        return bar_texts() | parse_toml((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
+        masked = {f"masked_{name}": common(f"masked.{name}") for name in ("word", "none")}
+        page = page_text("overview")
+        output = {"masked_said": page["masked_word"], "empty_answer": page["empty_answer"]}
+        return bar_texts() | masked | output | parse_toml((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 
 def _by_hand(language: str, texts: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -33,16 +34,19 @@ from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.attribution.attention_trust import spearman
 from transformer.attribution.leave_one_out import remove_each
 from transformer.files.checkpoints import Checkpoint
+from transformer.heads.telling_cell import followed_rows, most_useful, telling_cell, telling_kind
 from transformer.interventions.head_importance import head_effect
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.predictions.quantity import quantity_of
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.head_places import Head
+from transformer.runs.masked_word import NONE, masked_word, words_in
 from transformer.runs.traces import Trace
 from ui.shell.guidance import lessons as lesson_files
 from ui.show.drawings import add_captions
-from ui.words.texts import page_text, use_language
+from ui.words.texts import page_text, plain_word, use_language
 from views.attention.attention_steps import mask_counts
+from views.attention.facts import read_aloud
 from views.by_hand.by_hand_view_model import ByHandViewModel, SheetChoices
 from views.masks.masks_view_model import MaskChoices, masks_view_model
 from web.lessons import lessons_for
@@ -313,6 +317,11 @@ def test_a_head_is_explained_with_pythons_numbers(site: Site, tiny_checkpoint) -
         effect = head_effect(traced, "decoder", 1, kind, head=head)
         found = site.ask(request, effect=["decoder", kind, 1, head])["effect"]["value"]
         assert found == text["effect_value"].format(what=text["effect_what"], factor=three_digits(effect.factor))
+        aloud = site.ask(request, attentionMap={**place, "chosen": row})["aloud"]
+        predicted = traced.prediction.labels[row] if kind == "cross" else None
+        said = "".join(template.format(**values) for template, values in aloud)
+        wanted = read_aloud(text, path.view, head=head, row=row, predicted=predicted)
+        assert said == wanted.replace("\\", "")  # the marks that Markdown needs
 
 
 def test_a_sublayer_is_removed_and_a_second_sentence_is_compared(site: Site, tiny_checkpoint) -> None:
@@ -379,6 +388,50 @@ def test_lessons_are_offered_with_at_most_one_step_elsewhere() -> None:
 def test_blanks_are_filled_as_in_python(site: Site, tiny_checkpoint, sentence: str) -> None:
     site.open("?checkpoint=tiny-bert")
     figures_agree(site, tiny_checkpoint("bert"), sentence, None)
+
+
+def test_a_word_is_masked_as_in_the_app_and_the_effect_names_what_is_predicted(site: Site, tiny_checkpoint) -> None:
+    checkpoint, sentence = tiny_checkpoint("bert"), "The old cat, don’t you think, sat on it."
+    masked = masked_word(checkpoint, sentence)
+    site.open(f"?checkpoint=tiny-bert&page=attention&sentence={quote(sentence)}&stack=encoder&kind=self")
+    assert masked is not None and site.page.evaluate("glassformerSite.found.masked.word.text") == masked.text
+    traced = transformer.trace(checkpoint, masked.sentence)
+    expect(site.page.locator(".answer")).to_contain_text(traced.text)
+    text, effect = page_text("attention"), head_effect(traced, "encoder", 0, "self", head=0)
+    what = plain_word(effect.displays[0])
+    said = site.page.locator(".effect")
+    expect(said).to_contain_text(text["effect_of_one"].format(what=what))
+    expect(said).to_contain_text(text["effect_value"].format(what=what, factor=three_digits(effect.factor)))
+    choice = site.page.get_by_label("Masked word", exact=True)
+    assert choice.locator("option").all_inner_texts()[:-1] == list(words_in(sentence))
+    for chosen in ("0", NONE):
+        choice.select_option(chosen)
+        one = masked_word(checkpoint, sentence, chosen)
+        read = transformer.trace(checkpoint, sentence if one is None else one.sentence)
+        expect(site.page.locator(".answer")).to_contain_text(read.text)
+        assert eventually(site.page, lambda chosen=chosen: f"masked={chosen}" in site.page.url, True)
+    site.page.get_by_label("Sentence").fill("An old cat sat.")
+    assert eventually(site.page, lambda: "masked=none" in site.page.url, True)
+    assert site.errors == []
+
+
+@pytest.mark.parametrize("name", ["translator", "bert"])
+def test_a_typed_sentence_opens_at_the_head_of_the_app(site: Site, tiny_checkpoint, name: str) -> None:
+    checkpoint, sentence = tiny_checkpoint(name), "The old cat sat on the mat and slept."
+    site.open(f"?checkpoint=tiny-{name}&page=attention&sentence={quote(sentence)}")
+    masked = masked_word(checkpoint, sentence)
+    traced = transformer.trace(checkpoint, sentence if masked is None else masked.sentence)
+    stack, kind = telling_kind(traced)
+    layers = (0,) if kind == "cross" else range(traced.n_layers(stack))
+    cell = most_useful(traced, telling_cell(traced, followed_rows(traced, layer=0), layers))
+    place = """() => { const { stack, kind, layer, head, token } = glassformerSite.state;
+        return [stack, kind, layer, head, token]; }"""
+    assert site.page.evaluate(place) == [*cell.place, cell.query]
+    site.page.get_by_label("Head", exact=True).select_option("1")  # from now on the head stays
+    site.page.get_by_label("Sentence").first.fill("A dog sat.")
+    assert eventually(site.page, lambda: "sentence=A+dog+sat." in site.page.url, True)
+    assert "&head=1&" in site.page.url
+    assert site.errors == []
 
 
 def test_a_digit_is_drawn_and_read(site: Site) -> None:

@@ -42,7 +42,11 @@ export class Figures {
       const positions = run.prediction.map((_, k) => k).filter((k) => k >= first && run.prediction[k].role !== "pad");
       if (run.forced && positions.length > 1 && run.prediction[positions[positions.length - 1]].role === "end")
         positions.pop();
-      return { positions, everywhere: false };
+      const only = positions.length === 1 ? run.prediction[positions[0]] : null;
+      if (model.reads || run.forced || first === 0 || only?.role !== "end") return { positions, everywhere: false };
+      const { never } = model.described.framing; // the text ends at once: every token of it is a prediction
+      const read = run.prediction.map((_, k) => k).filter((k) => k <= first && !never.includes(run.prediction[k].id));
+      return { positions: read, everywhere: true };
     }
     const tokens = run.stacks.encoder;
     const blanks = tokens.map((_, k) => k).filter((k) => tokens[k].role === "mask");
@@ -113,6 +117,7 @@ export class Figures {
     const { run, outputs, model } = this;
     const template = this.texts.living_picture;
     const { listed, arrays } = this.written();
+    const { everywhere } = this.rows();
     const removed = run.request.removed ?? [];
     const edited = removed.length > 0 || Boolean(run.request.mask);
     const metadata = {
@@ -124,7 +129,8 @@ export class Figures {
       })),
       attentions: template.attentions.map((one) => ({ ...one, exact: true })),
       written: listed,
-      asked: !this.rows().everywhere,
+      writes: model.writes && !everywhere,
+      asked: !everywhere,
       edited,
       text: run.text,
       begin,

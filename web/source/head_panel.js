@@ -59,7 +59,7 @@ export class HeadPanel {
     const { effect, headStep, trust } = data;
     this.effect.hidden = !effect; // the head is removed already
     this.effect.replaceChildren(
-      make("b", { textContent: `${said.effect} ` }),
+      make("b", { textContent: `${effect?.label} ` }),
       make("span", { textContent: effect?.value ?? "" }), // a bare text would show through a lesson's cover
       make("small", { textContent: ` ${effect?.below ?? ""}` }),
     );
@@ -92,7 +92,7 @@ export class HeadPanel {
     const held = this.rows.contains(document.activeElement);
     const buttons = tokens.map(({ text }, k) => {
       const button = make("button", { type: "button", textContent: text, "aria-pressed": String(k === row) });
-      button.addEventListener("click", () => set({ token: k, cell: null }));
+      button.addEventListener("click", () => set({ token: k, cell: null, isPlaced: true, opens: false }));
       return button;
     });
     this.rows.replaceChildren(make("span", { textContent: texts.row }), ...buttons);

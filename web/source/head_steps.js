@@ -2,7 +2,7 @@
 
 import { powersOf } from "../../charts/canvas/source/drawings/living_picture/arithmetic.js";
 import { dot } from "../../charts/canvas/source/drawings/living_picture/unfolded_rows.js";
-import { threeDigits } from "../../charts/canvas/source/toolkit/numbers.js";
+import { decimals, threeDigits } from "../../charts/canvas/source/toolkit/numbers.js";
 import { fill } from "../../charts/canvas/source/toolkit/words.js";
 import { bits } from "./figures.js";
 
@@ -181,15 +181,74 @@ export function answerLogP(figures) {
   return [outputs["candidates.logits"].values[at] - outputs.log_sum.values[0]];
 }
 
-// What the probability of the answer, named ``what``, is multiplied by without a head; null where nothing is asked.
-export function effectOf(before, after, texts, what = "") {
-  if (!before) return { value: "", below: texts.effect_none };
-  const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
+// A token in a sentence, without the dot that stands for a space; an image patch by its row and column.
+function plainWord(label, texts) {
+  const patch = /^r(\d+)c(\d+)$/.exec(label);
+  return patch && texts.patch ? fill(texts.patch, { row: patch[1], column: patch[2] }) : label.replace(/^·(?=.)/su, "");
+}
+
+// -> { word }, the class or the only token that is predicted, or { all }, a name of all that is
+export function whatIsPredicted(figures) {
+  const { run, model } = figures;
+  const { path: texts } = figures.texts;
+  const { positions, everywhere } = figures.rows();
+  if (model.described.classes.length) return { word: model.described.classes[run.chosen] };
+  if (everywhere) return { all: texts.effect_what_text };
+  if (positions.length > 1) return { all: texts.effect_what };
+  return { word: plainWord(run.prediction[positions[0]].text, texts) };
+}
+
+// What the probability of what is predicted is multiplied by without a head; null where nothing is asked.
+export function effectOf(before, after, texts, { word, all } = {}) {
+  if (!before) return { label: texts.effect, value: "", below: texts.effect_none };
+  const sum = (numbers) => numbers.reduce((whole, one) => whole + one, 0);
   const change = sum(after) - sum(before);
   return {
-    value: fill(texts.effect_value, { what, factor: threeDigits(Math.exp(change)) }),
+    label: word === undefined ? texts.effect : fill(texts.effect_of_one, { what: word }),
+    value: fill(texts.effect_value, { what: word ?? all, factor: threeDigits(Math.exp(change)) }),
     below: fill(texts.effect_of, { change: signed(change) }),
   };
+}
+
+// --- the row in a sentence ------------------------------------------------------------------------------------------------
+
+const MOSTLY = 0.5; // smallest weight for "mostly attends to one token"
+
+// Numbers with equal decimals, as many as the largest needs (three_digits_alike of charts/toolkit/style.py).
+function alike(values) {
+  const largest = Math.max(0, ...values.map(Math.abs));
+  if (!(largest >= 1e-4 && largest < 1e6)) return values.map(threeDigits);
+  const count = largest >= 0.1 && largest <= 1 ? 3 : Math.max(0, 2 - Math.floor(Math.log10(largest)));
+  const isShown = (value) => value === 0 || Math.abs(value) >= 0.5 * 10 ** -count;
+  return values.map((value) => (isShown(value) ? decimals(value, count) : threeDigits(value)));
+}
+
+// The keys with the largest weights, as views/attention/facts.py says them -> [template, values] of each part.
+export function readAloud(figures, place) {
+  const { stack, kind, head, row } = place;
+  const { path: texts } = figures.texts;
+  const steps = new HeadSteps(figures, place);
+  const { query, key } = figures.sides(stack, kind);
+  const predicts = figures.namesPredictions(stack, kind);
+  const isClassToken = row === 0 && query[0].special && figures.model.described.picture;
+  const named = isClassToken ? texts.class_token : plainWord(steps.names[row], texts);
+  const allowed = steps.allowed(row);
+  if (!allowed.some(Boolean)) return [[texts.aloud_nothing, { row: named }]];
+  const weights = figures.weightsOf({ ...place, head }).subarray(0, key.length);
+  const order = [...weights.keys()].filter((k) => allowed[k]).sort((a, b) => weights[b] - weights[a]);
+  const most = order.slice(0, 3).map((k) => ({ label: plainWord(key[k].label, texts), weight: weights[k] }));
+  const shares = alike(most.map(({ weight }) => weight));
+  const mostly = most[0].weight >= MOSTLY;
+  const template = `aloud_${mostly ? "mostly" : "spread"}${predicts ? "_predicting" : ""}`;
+  const others = most
+    .map(({ label, weight }, k) => ({ weight, said: fill(texts.aloud_other, { label, share: shares[k] }) }))
+    .filter(({ weight }, k) => k && weight >= 0.01);
+  const then = texts[mostly ? "aloud_then" : "aloud_then_to"];
+  const all = others.map(({ said }) => said).join(", ");
+  return [
+    [texts[template], { row: named, head, first: most[0].label, share: shares[0] }],
+    others.length ? [then, { others: all }] : [".", {}],
+  ];
 }
 
 // --- how far to trust the row of a decoder's map: what its prediction loses without each token ----------------------------

@@ -13,11 +13,13 @@ import { fill } from "../../charts/canvas/source/toolkit/words.js";
 import { ByHand } from "./by_hand.js";
 import { HeadPanel, Maps } from "./head_panel.js";
 import { LessonBar } from "./lessons.js";
+import { NONE, isKept } from "./masked_word.js";
 import { OWN, isOwn, parseMask, presetsFor, wordsOf } from "./masks.js";
 import { drawingPad } from "./pad.js";
 import { rich } from "./rich_text.js";
-import { PAGES, SECTIONS, appAddress, openingOf, parseRemoved, readState, writeState } from "./state.js";
+import { PAGES, SECTIONS, appAddress, exampleOf, openingOf, parseRemoved, readState, writeState } from "./state.js";
 
+const PLACED = { isPlaced: true, opens: false }; // the reader has chosen a head
 const TYPING = 120; // milliseconds without a key before the model runs
 const site = JSON.parse(document.getElementById("site").textContent);
 const languages = Object.keys(site.texts);
@@ -92,10 +94,12 @@ class Site {
       target,
       forced,
       removed,
+      masked: this.bar.lesson ? NONE : this.state.masked,
       ...(page === "masks" && !isOwn(this.state.mask) ? { mask: this.mask() } : {}),
       ...(page === "attention" && second ? { second } : {}),
     };
-    this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language } });
+    const opensAt = this.state.opens && !this.bar.lesson ? { opensAt: openingOf(this.model).layer } : {};
+    this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language, ...opensAt } });
   }
 
   // The mask of the reader, for the attention that is shown.
@@ -208,11 +212,17 @@ class Site {
   async show(data) {
     const { state } = this;
     this.found = data;
-    this.answer.replaceChildren(make("span", { textContent: `→ ${data.text}`, lang: "" }));
-    const { texts } = this;
+    if (data.place) Object.assign(state, data.place);
+    const { texts, model } = this;
+    const isComplete = model.kind === "decoder-only" && data.finished && data.answer.length === 1;
+    const said = isComplete ? texts.empty_answer : data.text;
+    this.answer.replaceChildren(make("span", { textContent: `→ ${said}`, lang: isComplete ? state.language : "" }));
     if (state.page === "masks") this.compare([texts.own_mask, data.text], [texts.this_mask, data.after]);
     else if (data.whole !== undefined) this.compare([texts.whole_model, data.whole], [texts.without, data.text]);
     else if (data.second) this.compare(["A", data.text], ["B", data.second.text]);
+    const word = data.masked?.word;
+    if (word && state.page !== "masks")
+      this.answer.append(" ", make("small", { textContent: fill(texts.masked_said, { word: word.text }) }));
     if (!data.finished) this.answer.append(make("span", { className: "hint", textContent: ` ${data.unfinished}` }));
     this.tokens.replaceChildren(...(state.page === "tokens" ? this.tokenLists(data) : []));
     this.place?.toggleAttribute("hidden", state.page === "tokens");
@@ -255,6 +265,7 @@ class Site {
     const { second } = data;
     await this.second.show(second ? [second.map] : [], this.lazyScript());
     this.second.element.hidden = !second;
+    this.aloud.replaceChildren(...(data.aloud ?? []).flatMap(([said, values]) => rich(said, values)));
     if (state.page !== "attention" || !(data.headStep || data.trust)) return this.panel.hide();
     await this.panel.show(data, this.opened.path[state.language]);
   }
@@ -274,6 +285,7 @@ class Site {
       element.dataset.cover = hidden ? this.texts.guess_first : "";
     }
     this.answer.hidden = all;
+    this.aloud.hidden = all || this.state.page !== "attention" || !this.aloud.hasChildNodes();
   }
 
   // Once for each step of a lesson: its figure, where it is further down.
@@ -327,7 +339,7 @@ class Site {
   chosen(event, value) {
     const { state } = this;
     if (event === "place") {
-      Object.assign(state, value);
+      Object.assign(state, value, PLACED);
       return this.writeAddress();
     }
     if (event === "inside") {
@@ -348,11 +360,18 @@ class Site {
       const same = state.cell?.[0] === query && state.cell[1] === key;
       state.cell = same ? null : [query, key];
       state.token = query;
+      Object.assign(state, PLACED);
       if (state.cell) this.opens = true;
       return this.ask();
     }
     if (state.page === "heads") {
-      Object.assign(state, { stack: value.stack, kind: value.attention, layer: value.layer, head: value.head });
+      Object.assign(state, {
+        stack: value.stack,
+        kind: value.attention,
+        layer: value.layer,
+        head: value.head,
+        ...PLACED,
+      });
       return this.turnTo("attention");
     }
   }
@@ -426,14 +445,8 @@ class Site {
     );
     models.className = "models";
     const writes = model.kind !== "encoder-only";
-    const [prompt, classes] = [model.kind === "decoder-only", model.classes?.length];
-    const label = model.picture
-      ? texts.picture
-      : prompt
-        ? texts.prompt
-        : writes || classes
-          ? texts.sentence
-          : texts.blanks;
+    const prompt = model.kind === "decoder-only";
+    const label = model.picture ? texts.picture : prompt ? texts.prompt : texts.sentence;
     this.sentence = this.area(label, state.sentence, "sentence");
     this.target = this.area(texts.target, state.target, "target", texts.target_hint);
     this.target.parentElement.hidden = model.kind !== "encoder-decoder";
@@ -472,6 +485,7 @@ class Site {
     this.arithmetics = make("div", { className: "arithmetics" });
     this.second = new Maps("figure");
     this.second.element.hidden = true;
+    this.aloud = make("p", { className: "aloud", hidden: true });
     this.pair = make("div", { className: "pair" }, this.host, this.second.element);
     this.panel = new HeadPanel({
       state,
@@ -501,6 +515,7 @@ class Site {
         this.hint,
         this.tokens,
         this.controls,
+        this.aloud,
         this.pair,
         this.panel.element,
         this.arithmetics,
@@ -602,7 +617,12 @@ class Site {
     const found = make("textarea", { value, rows: 1, placeholder, spellcheck: false, name });
     found.addEventListener("input", () => {
       clearTimeout(this.typing);
-      this.typing = setTimeout(() => this.set({ [name]: found.value, forced: [], cell: null }), TYPING);
+      this.typing = setTimeout(() => {
+        const { sentence, masked } = this.state;
+        const kept = name !== "sentence" || isKept(masked, sentence, found.value);
+        const opens = !this.state.isPlaced && !exampleOf(this.model, found.value);
+        this.set({ [name]: found.value, masked: kept ? masked : "", forced: [], cell: null, opens });
+      }, TYPING);
     });
     make("label", {}, make("span", { textContent: label }), found);
     return found;
@@ -627,6 +647,7 @@ class Site {
     const { state, texts, opened } = this;
     if (!opened) return [];
     const parts = [];
+    const { words, word } = this.found?.masked ?? { words: [] };
     const labelled = (label, control) => make("label", {}, label, control);
     const numbers = (count) => Array.from({ length: count }, (_, k) => [String(k), String(k)]);
     const press = (text, action) => {
@@ -634,6 +655,17 @@ class Site {
       button.addEventListener("click", action);
       return button;
     };
+    if (words.length && !this.bar.lesson && state.page !== "by_hand") {
+      const listed = words.map((text, k) => [String(k), numbered(words, k)]);
+      const choose = (masked) => this.set({ masked });
+      const chosen = word ? String(word.number) : NONE;
+      parts.push(
+        labelled(
+          texts.masked_word,
+          this.select([...listed, [NONE, texts.masked_none]], chosen, choose, texts.masked_word),
+        ),
+      );
+    }
     if (state.page === "attention" || state.page === "masks") {
       const kinds = opened.attentions.map(([stack, kind]) => [
         `${stack} ${kind}`,
@@ -641,19 +673,19 @@ class Site {
       ]);
       const choose = (value) => {
         const [stack, kind] = value.split(" ");
-        this.set({ stack, kind, cell: null });
+        this.set({ stack, kind, cell: null, ...PLACED });
       };
       if (kinds.length > 1) parts.push(this.select(kinds, `${state.stack} ${state.kind}`, choose, texts.attention));
       const layers = this.select(
         numbers(opened.layers[state.stack]),
         String(state.layer),
-        (layer) => this.set({ layer: Number(layer) }),
+        (layer) => this.set({ layer: Number(layer), ...PLACED }),
         texts.layer,
       );
       const heads = this.select(
         numbers(opened.heads),
         String(state.head),
-        (head) => this.set({ head: Number(head) }),
+        (head) => this.set({ head: Number(head), ...PLACED }),
         texts.head,
       );
       const gone = state.removed.some((head) => String(head) === String(this.headHere()));
@@ -748,7 +780,7 @@ class Site {
   toggleHead(head) {
     const same = (other) => String(other) === String(head);
     const { removed } = this.state;
-    this.set({ removed: removed.some(same) ? removed.filter((one) => !same(one)) : [...removed, head] });
+    this.set({ removed: removed.some(same) ? removed.filter((one) => !same(one)) : [...removed, head], ...PLACED });
   }
 
   takeExample(example) {
@@ -759,7 +791,7 @@ class Site {
     this.state.mask = OWN;
     this.shows.hidden = false;
     this.shows.textContent = shows[this.state.language];
-    this.set({ ...place, sentence, target, forced: [], cell: null });
+    this.set({ ...place, sentence, target, masked: "", forced: [], cell: null, opens: false });
   }
 
   change(checkpoint) {
@@ -767,6 +799,9 @@ class Site {
     Object.assign(this.state, openingOf(this.model), {
       forced: [],
       removed: [],
+      masked: "",
+      isPlaced: false,
+      opens: false,
       cell: null,
       lesson: "",
       mask: OWN,
@@ -810,6 +845,12 @@ class Site {
     );
     if (bytes) await this.draw(new Uint8Array(bytes), "recorded");
   }
+}
+
+// A word that occurs several times has its number.
+function numbered(words, k) {
+  const isRepeated = words.filter((word) => word === words[k]).length > 1;
+  return isRepeated ? `${words[k]} (${words.slice(0, k + 1).filter((word) => word === words[k]).length})` : words[k];
 }
 
 // A file on a disk keeps its query: there, the view is behind the #.

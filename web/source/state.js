@@ -13,6 +13,7 @@ const DEFAULTS = {
   token: 0,
 };
 const VIEW = Object.keys(DEFAULTS);
+const PLACE = ["stack", "kind", "layer", "head", "token"];
 export const SECTIONS = ["path", "trust"]; // of the Attention page, as the app names them
 const STEPS = 7; // of a head
 export const PAGES = ["overview", "tokens", "attention", "heads", "masks", "decoding", "by_hand"];
@@ -37,16 +38,25 @@ export function readState(search, models, languages) {
     section: SECTIONS.includes(asked.get("attention_section")) ? asked.get("attention_section") : SECTIONS[0],
     headStep: Math.min(STEPS, Math.max(1, whole(asked.get("attention_step") ?? ""))),
     second: asked.get("second") ?? "",
+    masked: asked.get("masked") ?? "",
     hand: Object.fromEntries(HAND.map((name) => [name, asked.get(`hand_${name}`) ?? ""])),
     cell: null,
+    isPlaced: PLACE.some((name) => asked.has(name)),
   };
   if (!VIEW.some((name) => asked.has(name))) return { ...state, ...openingOf(model) };
   for (const name of VIEW) {
     const text = asked.get(name);
     state[name] = text === null ? DEFAULTS[name] : typeof DEFAULTS[name] === "number" ? whole(text) : text;
   }
+  const example = state.isPlaced ? null : exampleOf(model, state.sentence);
+  if (example) Object.assign(state, example.place);
+  state.opens = !state.isPlaced && !example;
   return state;
 }
+
+// The example with this sentence that says where to look.
+export const exampleOf = (model, sentence) =>
+  model.examples.find((one) => one.sentence === sentence && Object.keys(one.place).length);
 
 export function openingOf(model) {
   const [first] = model.examples;
@@ -68,6 +78,7 @@ export function writeState(state) {
   const query = new URLSearchParams();
   if (state.page !== PAGES[0]) query.set("page", state.page);
   for (const name of ["checkpoint", ...VIEW]) query.set(name, String(state[name]));
+  if (state.masked) query.set("masked", state.masked);
   query.set("language", state.language);
   for (const head of state.removed) query.append("edit", specOf(head));
   if (state.page === "masks") for (const text of maskTexts(state.mask)) query.append("mask", text);

@@ -2,9 +2,11 @@
 
 import { fetchFiles } from "./files.js";
 import { Figures } from "./figures.js";
-import { answerLogP, effectOf, headStep, leaveEachOut, trustRow } from "./head_steps.js";
+import { answerLogP, effectOf, headStep, leaveEachOut, readAloud, trustRow, whatIsPredicted } from "./head_steps.js";
+import { maskedWord, wordsIn } from "./masked_word.js";
 import { wordsOf } from "./masks.js";
 import { InputProblem, Model, begin } from "./model.js";
+import { tellingCell } from "./telling_cell.js";
 
 let model = null;
 let last = {}; // the runs that were computed last: another layer or figure of them needs no pass
@@ -77,12 +79,12 @@ const again = (request, found) => ({
 // What the answer loses without one more head.
 async function effect(figures, request, found, [stack, kind, layer, head], id) {
   const { language, path: texts } = figures.texts;
-  if (figures.rows().everywhere) return effectOf(null, null, texts);
+  if (figures.rows().everywhere && !model.writes) return effectOf(null, null, texts);
   const removed = [...request.removed, [stack, kind, layer, head]];
   const without = await runOf("effect", again({ ...request, removed }, found), id);
   if (!without) return without;
   const [before, after] = [found, without].map((one) => answerLogP(new Figures(model, one, language)));
-  return effectOf(before, after, texts, model.described.classes.length ? texts.effect_what_class : texts.effect_what);
+  return effectOf(before, after, texts, whatIsPredicted(figures));
 }
 
 async function trust(figures, found, place, id) {
@@ -102,6 +104,8 @@ class Stopped extends Error {}
 // Beside the map of a head: its steps, what is lost without it, how far to trust it, and the same head for a second sentence.
 async function besides({ shown, second, plain, found, figures, id, language }) {
   const said = {};
+  const { attentionMap: map } = shown;
+  if (map?.chosen !== undefined) said.aloud = readAloud(figures, { ...map, row: map.chosen });
   if (shown.headStep) {
     const { stack, row } = shown.headStep;
     const sums =
@@ -114,7 +118,7 @@ async function besides({ shown, second, plain, found, figures, id, language }) {
   if (second) {
     const other = await runOf("second", { ...plain, sentence: second, target: "", forced: [] }, id);
     if (!other) return null;
-    const { stack, kind, layer, head, chosen } = shown.attentionMap;
+    const { stack, kind, layer, head, chosen } = map;
     const place = { stack, kind, layer, head, chosen: Math.min(chosen, other.stacks[stack].length - 1) };
     said.second = { text: other.text, map: new Figures(model, other, language).attentionMap(place) };
   }
@@ -138,12 +142,63 @@ function fitted(shown, found) {
   return { ...shown, ...more };
 }
 
+// Where a sentence opens for which nobody has chosen a head; null: a newer request has come. The head is the one of its
+// layer that the output needs most.
+async function openingPlace(plain, found, layer, id) {
+  const key = JSON.stringify([plain, layer]);
+  if (last.place?.key === key) return last.place.found;
+  const figures = new Figures(model, found, "en");
+  const { clear, ...place } = tellingCell(figures, layer);
+  const asks = !figures.rows().everywhere || model.writes;
+  const before = asks && clear.length > 1 ? answerLogP(figures).reduce((sum, one) => sum + one, 0) : 0;
+  let least = 0;
+  for (const head of asks && clear.length > 1 && !plain.removed.length ? clear : []) {
+    const removed = [[place.stack, place.kind, place.layer, head]];
+    const without = await runOf("place effect", again({ ...plain, removed }, found), id);
+    if (!without) return null;
+    const change = answerLogP(new Figures(model, without, "en")).reduce((sum, one) => sum + one, 0) - before;
+    if (change < least) [least, place.head] = [change, head];
+  }
+  last.place = { key, found: place };
+  return place;
+}
+
+// What is shown, at another place.
+function movedTo({ stack, kind, layer, head, token }, shown) {
+  const at = { stack, kind, layer, head };
+  const moved = { ...shown };
+  for (const name of ["attentionMap", "maskEditor", "overview", "headStep", "trust"])
+    if (shown[name]) moved[name] = { ...shown[name], ...at };
+  if (shown.attentionMap) moved.attentionMap.chosen = token;
+  for (const name of ["headStep", "trust"]) if (shown[name]) moved[name].row = token;
+  if (shown.effect) moved.effect = [stack, kind, layer, head];
+  if (shown.livingPicture) moved.livingPicture = { ...shown.livingPicture, begin: { ...at, token } };
+  return moved;
+}
+
 const BESIDES = ["headStep", "effect", "trust"];
 
-async function run({ id, request, shown: asked, language }) {
+// What the model reads: a sentence for a model that fills in blanks has one.
+function withBlank({ masked: chosen, ...request }) {
+  const { kind, classes } = model.described;
+  if (kind !== "encoder-only" || classes.length || !request.sentence.trim()) return [request, null];
+  const word = maskedWord(model.text, request.sentence, chosen);
+  const second = request.second && (maskedWord(model.text, request.second)?.sentence ?? request.second);
+  const words = wordsIn(request.sentence);
+  return [
+    { ...request, sentence: word?.sentence ?? request.sentence, second },
+    { words, word },
+  ];
+}
+
+async function run({ id, request: typed, shown: wanted, language, opensAt }) {
+  const [request, blank] = withBlank(typed);
   const { mask, second, ...plain } = request;
   const found = await runOf("original", plain, id);
   if (!found) return;
+  const place = opensAt === undefined ? undefined : await openingPlace(plain, found, opensAt, id);
+  if (place === null) return;
+  const asked = place ? movedTo(place, wanted) : wanted;
   const under = mask ? await masked(request, found, id) : null;
   if (mask && !under) return;
   const figures = new Figures(model, under?.changed ?? found, language);
@@ -167,6 +222,8 @@ async function run({ id, request, shown: asked, language }) {
       done: id,
       figures: bytes,
       ...more,
+      masked: blank,
+      place,
       text: found.text,
       after: under?.after.text,
       finished: found.finished,
