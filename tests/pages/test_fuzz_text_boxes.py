@@ -125,14 +125,14 @@ def test_any_address(page: str) -> None:
 @pytest.mark.parametrize(
     ("page", "both"),
     [
-        *(pytest.param(page, False, id=page) for page in PAGES[::4]),
+        *(pytest.param(page, False, id=page) for page in PAGES[::8]),
         *(pytest.param(page, True, id=f"{page}, both", marks=pytest.mark.nightly) for page in PAGES),
     ],
 )
 def test_each_parameter_alone(page: str, both: bool) -> None:
     """Only parameters of widgets, because among other invalid ones a value might never be read.
 
-    Each gets one of the two values in every run, on every fourth page; both on all pages at night.
+    Each gets one of the two values in every run, on every eighth page; both on all pages at night.
     """
     for number, name in enumerate(walk(page, "tiny-translator").bound):
         for place, value in enumerate(("9" * 5000, ALL_MARKUP)):

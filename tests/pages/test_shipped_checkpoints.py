@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT
-from tests.nights import by_day
 from tests.pages.conftest import is_fine, said
 from tests.shipped import SHIPPED
 from ui.shell.navigation import GROUPS
@@ -22,18 +22,27 @@ AROUND = {"glassformer_canvas_script", "glassformer_frame"}  # components that e
 # Every run opens en-fr on all pages in Chromium (tests/browser/test_first_screen.py), gpt-en on half of them
 # (test_long_inputs.py), and text-to-text models on all (test_text_to_text.py). en-fr-sharp is of the same
 # kind and shape as en-fr.
+SHIPPED_BY_NAME = {path.name: path for path in SHIPPED}
 BY_DAY = [path.name for path in SHIPPED if path.name not in ("en-fr", "en-fr-sharp", "gpt-en", "t5-small-tasks")]
 
 
+def opened() -> list[ParameterSet]:
+    """Return half of the pages with each checkpoint of ``BY_DAY``, the halves in turn; all of all at night."""
+    return [
+        *(pytest.param(SHIPPED_BY_NAME[name], PAGES[k % 2 :: 2], id=name) for k, name in enumerate(BY_DAY)),
+        *(pytest.param(path, PAGES, id=f"{path.name}, all", marks=pytest.mark.nightly) for path in SHIPPED),
+    ]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", by_day(SHIPPED, BY_DAY, id_of="name"))
-def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("path", "pages"), opened())
+def test_every_page_opens(path: Path, pages: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(path.parent))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     app.query_params["checkpoint"] = path.name
     app.query_params["sentence"], app.query_params["layer"] = "The old man read a good book.", "0"
     app.run()
-    for page in PAGES:
+    for page in pages:
         app.switch_page(f"pages/{page}.py").run()
         assert app.session_state["focus"].checkpoint == path.name
         is_fine(app)

@@ -19,7 +19,7 @@ import transformer
 from harness.process_memory import Held
 from tests.conftest import ROOT, TINY_CONFIGS
 from tests.held import LARGEST_ARRAY, shared_objects
-from tests.nights import in_turn
+from tests.nights import by_day, in_turn
 from tests.pages.conftest import is_fine
 from tests.pages.fuzzing import PAGES, SENTENCE
 from transformer.runs.run import Run
@@ -28,7 +28,8 @@ from ui.shell.fragments import fragment
 from ui.shell.share import BUTTON
 
 
-@pytest.mark.parametrize(("checkpoint", "page"), in_turn(tuple(TINY_CONFIGS), PAGES))  # all other tests look as well
+# All other tests of pages look as well, and those of text boxes open the part that shares as well.
+@pytest.mark.parametrize(("checkpoint", "page"), in_turn(tuple(TINY_CONFIGS), PAGES, one_in=4))
 def test_an_open_page_holds_names_only(page: str, checkpoint: str, open_app: Callable[..., AppTest]) -> None:
     app = open_app(page, checkpoint=checkpoint, sentence=SENTENCE)
     assert not app.exception and not app.error
@@ -93,7 +94,7 @@ def until(holds: Callable[[], bool]) -> bool:
     return held
 
 
-@pytest.mark.parametrize("page", ["attention", "decoding", "tokens", "overview"])
+@pytest.mark.parametrize("page", by_day(["attention", "decoding", "tokens", "overview"], ["decoding"]))
 def test_many_open_tabs_keep_no_more_checkpoints_than_the_store(
     page: str,
     checkpoints_folder: Path,
