@@ -1,4 +1,4 @@
-"""French tables: headings and words in cells, of tables on pages and of figures as tables."""
+"""French pages and tables: headings and words in cells, of tables on pages and of figures as tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.ui.test_languages import is_french
 from transformer.text.foreign_messages import expression
 from ui.shell.navigation import GROUPS
 from ui.words.catalogues import catalogue
@@ -67,10 +68,12 @@ TRANSLATOR = [(page, address, "translator") for page, address in [*((page, {}) f
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "address", "kind"), [*TRANSLATOR, *CLASSIFIER])
-def test_what_a_table_says_is_french(
+def test_a_page_and_what_its_tables_say_is_french(
     open_app: Callable[..., AppTest], page: str, address: dict[str, str], kind: str
 ) -> None:
-    shown = {code: tables(open_app(page, checkpoint=f"tiny-{kind}", language=code, **address)) for code in ("en", "fr")}
+    opened = {code: open_app(page, checkpoint=f"tiny-{kind}", language=code, **address) for code in ("en", "fr")}
+    is_french(opened["fr"], page)
+    shown = {code: tables(app) for code, app in opened.items()}
     table = catalogue("fr")
     known = [expression(template) for template in table if LETTERS.search(template)]
     own = {text for text in read_texts(ROOT, page, "fr").values() if isinstance(text, str)}
@@ -81,7 +84,7 @@ def test_what_a_table_says_is_french(
     assert not set(filter(unknown, headings(shown["en"]) & headings(shown["fr"]))) - own
     assert not set(filter(unknown, phrases(shown["en"]) & phrases(shown["fr"]))) - own
     english = {word for word, french in table.items() if word != french}
-    assert not {cell for cell in cells(shown["fr"]) if cell in english} - own
+    assert not {text for text in cells(shown["fr"]) | headings(shown["fr"]) if text in english} - own
 
 
 def test_the_history_of_a_training_has_french_headings() -> None:

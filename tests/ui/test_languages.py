@@ -19,7 +19,6 @@ from ui.shell.focus import Focus, fit_language
 from ui.shell.navigation import GROUPS, pages
 from ui.shell.share import BUTTON
 from ui.words import texts as spoken_texts
-from ui.words.catalogues import catalogue
 from ui.words.glossary_terms import glossary, search, with_links
 from ui.words.texts import common, examples, language, languages, model_sentences, page_text, page_texts
 from ui.words.translations import SHARED, merge_over, placeholders, read_texts
@@ -326,9 +325,8 @@ def is_in(app: AppTest, code: str, page: str) -> None:
     assert app.segmented_control(key="sidebar language").value == code
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_speaks_french(open_app: Callable[..., AppTest], page: str) -> None:
-    app = open_app(page, checkpoint="tiny-translator", language="fr")
+def is_french(app: AppTest, page: str) -> None:
+    """Check a page that is open in French; tests/ui/test_french_tables.py does so for every page."""
     is_in(app, "fr", page)
     assert "fr" in app.query_params["language"]
     english = {value for place, value in leaves(ENGLISH[page]) if len(value) > 60}
@@ -480,15 +478,3 @@ def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Ca
     in_language("fr")
     metadata, _ = unpack(add_captions(figure).packed())
     assert metadata["title"] == "t" and metadata["words"]["head {head}"] == "tête {head}"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-def test_tables_have_headings_in_french(open_app: Callable[..., AppTest], page: str) -> None:
-    """Each heading differs from the English one, unless the table of French lists it as equal."""
-    shown = {code: open_app(page, checkpoint="tiny-translator", language=code) for code in ("en", "fr")}
-    headings = {code: [list(table.value.columns) for table in app.dataframe] for code, app in shown.items()}
-    same = {*catalogue("fr").values(), *own(FRENCH[page]).values()}
-    english = {heading for table in headings["en"] for heading in table if re.search(r"[A-Za-z]{2}", str(heading))}
-    left = {heading for table in headings["fr"] for heading in table} & english
-    assert left <= same, f"not in ui/words/fr/messages.po: {left - same}"
