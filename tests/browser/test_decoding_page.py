@@ -145,6 +145,7 @@ def test_another_word_moves_the_reader_to_where_it_is(decoding: Page) -> None:
     expect(count(decoding)).to_contain_text("step 1 of")
 
 
+@pytest.mark.nightly  # every run opens a step by an address below, and all controls in a new tab (test_history.py)
 def test_a_copied_address_opens_at_the_same_step(decoding: Page, visit: Callable[..., Page]) -> None:
     decoding.get_by_role("radio", name="sampling").click()
     settle(decoding)

@@ -16,6 +16,7 @@ from tests.browser.conftest import eventually, settle
 from tests.browser.hand import Hand
 from tests.browser.seen import change_every_control, seen
 from tests.browser.test_links import difference
+from tests.nights import by_day
 from tests.pages.test_shared_links import MORE_VIEWS, VIEW, VIEWS, left_in
 
 pytestmark = pytest.mark.browser
@@ -64,6 +65,7 @@ def said(page: Page) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
+@pytest.mark.nightly  # every run changes all controls of a page, leaves it and goes back, below
 def test_a_setting_that_was_changed_before_leaving_is_there_on_return(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}{OWN}")
     hand, key = Hand(page), "attention_predicted_cross"
@@ -149,7 +151,10 @@ def open_heads_late(page: Page, hand: Hand, link: Locator) -> None:
     settle(page)
 
 
-@pytest.mark.parametrize("way", [link_to_heads, link_onward, button_of_a_cell])
+# By day a button, after which Python switches the page; a link is clicked as late in the test of a half-typed sentence.
+@pytest.mark.parametrize(
+    "way", by_day([link_to_heads, link_onward, button_of_a_cell], ["button_of_a_cell"], id_of="__name__")
+)
 def test_a_page_that_is_drawn_late_makes_one_entry(
     app: str, visit: Callable[..., Page], way: Callable[[Page], Locator]
 ) -> None:

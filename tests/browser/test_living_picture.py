@@ -173,7 +173,7 @@ def test_what_stands_beside_the_picture_is_the_trace_s(show: Callable, traces: C
         ]
 
 
-@pytest.mark.parametrize("name", ["en-fr", "gpt-en", "bert-en", "sentiment"])
+@pytest.mark.parametrize("name", by_day(["en-fr", "gpt-en", "bert-en", "sentiment"], ["gpt-en", "sentiment"]))
 def test_a_picture_without_python_follows_the_token_with_which_the_pages_open(show: Callable, name: str) -> None:
     """The web page has no Python: there, the picture itself chooses what it follows."""
     checkpoint = transformer.load(ROOT / "checkpoints" / name)
@@ -389,7 +389,13 @@ WRITTEN = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("width", "tokens"), [(1280, 4), (1280, 8), (1280, 12), (1280, 16), (1280, 24), (390, 16)])
+@pytest.mark.parametrize(
+    ("width", "tokens"),
+    [
+        *((1280, 4), (1280, 24), (390, 16)),
+        *(pytest.param(1280, tokens, marks=pytest.mark.nightly) for tokens in (8, 12, 16)),
+    ],
+)
 def test_every_word_is_whole_however_long_the_sentence_is(show: Callable, width: int, tokens: int) -> None:
     """Labels are horizontal, smaller, slanted or vertical, but never cut off, on any screen."""
     checkpoint = transformer.load("checkpoints/en-fr")

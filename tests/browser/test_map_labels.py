@@ -21,7 +21,7 @@ SENTENCE = "My grandmother bakes apple pie every Sunday after church with the ch
 SCREENS = {"presenter": (1280, 720, "1", 16.0), "laptop": (1280, 720, "0", 11.0), "phone": (390, 844, "0", 11.0)}
 ATTENTIONS = ("decoder cross", "encoder self", "decoder self")
 CASES = [f"{screen} {attention}" for screen in SCREENS for attention in ATTENTIONS]
-BY_DAY = ["presenter decoder cross", "laptop encoder self", "phone decoder self"]
+BY_DAY = ["presenter decoder cross", "phone encoder self"]  # a laptop has more room per letter than both
 # The texts on the canvases at the end, with the height of their letters on the screen; texts that are painted over or
 # cleared do not count.
 _LISTEN = """() => {

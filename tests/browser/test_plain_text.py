@@ -124,14 +124,21 @@ def test_each_piece_of_syntax_is_shown_as_its_characters(
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
-)
-@given(some.lists(TEXTS, min_size=10, max_size=25))
+@pytest.mark.parametrize("pages", by_day([2, 8], [2]))
 def test_any_text_is_shown_as_its_characters(
-    plain_texts: str, seats: Seats, tmp_path_factory: pytest.TempPathFactory, texts: list[str]
+    plain_texts: str, seats: Seats, tmp_path_factory: pytest.TempPathFactory, pages: int
 ) -> None:
-    assert wrong(seats, plain_texts, texts, tmp_path_factory.mktemp("texts")) == []
+    @settings(
+        max_examples=pages,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(some.lists(TEXTS, min_size=10, max_size=25))
+    def show(texts: list[str]) -> None:
+        assert wrong(seats, plain_texts, texts, tmp_path_factory.mktemp("texts")) == []
+
+    show()
 
 
 def test_a_tooltip_and_a_toast_show_an_address_as_text(plain_texts: str, seats: Seats, tmp_path: Path) -> None:

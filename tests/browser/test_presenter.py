@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import eventually, pause, settle
 from tests.browser.seats import Seat
 from tests.browser.test_shell import address, chosen
+from tests.nights import by_day
 
 pytestmark = pytest.mark.browser
 FULL = "() => !!document.fullscreenElement"
@@ -100,7 +101,7 @@ def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..
     assert address(page)["lesson_step"] == "2"
 
 
-@pytest.mark.parametrize("height", [720, 1080])
+@pytest.mark.parametrize("height", by_day([720, 1080], [720]))
 def test_a_presented_overview_shows_input_output_and_the_whole_picture(
     app: str, visit: Callable[..., Page], height: int
 ) -> None:

@@ -64,6 +64,7 @@ def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
         assert (chosen(page, "Layer"), chosen(page, "Head")) == ("1", "1")
 
 
+@pytest.mark.nightly  # every run opens addresses in new tabs with all controls changed (test_history.py, test_links.py)
 def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: Callable[..., Page]) -> None:
     """Two people, each with their own focus, until one opens a copied address of the other."""
     first, second = visit(f"{app}/attention"), visit(f"{app}/attention")
@@ -104,23 +105,6 @@ def test_what_was_typed_is_kept_when_something_is_clicked_at_once(app: str, visi
         settle(page)
         assert eventually(page, lambda: address(page).get("sentence"), sentence)
         expect(box).to_have_value(sentence)
-
-
-def test_the_focus_survives_a_change_of_page_and_stays_in_the_address(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}/attention")
-    type_sentence(page, SENTENCE)
-    choose(page, "Layer", 1)
-    before = address(page)
-    open_by_navigation(page, "Tokens")
-    assert urlsplit(page.url).path == "/tokens"
-    assert address(page) == before
-    expect(page.get_by_role("textbox", name="Sentence")).to_have_value(SENTENCE)
-    open_by_navigation(page, "Attention")
-    assert address(page) == before
-    assert chosen(page, "Layer") == "1"
-    open_by_navigation(page, "Attention")  # the page that is open
-    assert address(page) == before
-    assert chosen(page, "Layer") == "1"
 
 
 def test_back_and_forward_bring_back_what_was_looked_at(app: str, visit: Callable[..., Page]) -> None:
@@ -228,7 +212,7 @@ def test_the_diagram_is_one_stop_of_the_keyboard_with_arrows_inside(app: str, vi
     assert stays, "the diagram is drawn anew, and the keyboard stays in it"
 
 
-def test_every_page_leads_on_to_the_next_with_the_focus(app: str, visit: Callable[..., Page]) -> None:
+def test_every_page_leads_on_to_the_next_and_to_any_other_with_the_focus(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/?sentence=The+dog+sleeps.&layer=1")
     kept = {"sentence": "The dog sleeps.", "layer": "1"}
     page.get_by_role("link", name="Next: Tokens").first.click()  # near the title
@@ -243,6 +227,11 @@ def test_every_page_leads_on_to_the_next_with_the_focus(app: str, visit: Callabl
     page.wait_for_url("**/tokens?**")
     settle(page)
     assert address(page) == kept
+    for title in ("Attention", "Attention"):  # then the page that is open
+        open_by_navigation(page, title)
+        assert address(page) == kept and urlsplit(page.url).path == "/attention"
+        expect(page.get_by_role("textbox", name="Sentence")).to_have_value("The dog sleeps.")
+        assert chosen(page, "Layer") == "1"
 
 
 def test_the_keyboard_is_seen_in_the_navigation(app: str, visit: Callable[..., Page]) -> None:
