@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 import pytest
@@ -9,6 +10,8 @@ from _pytest.mark import ParameterSet
 
 # A family of each kind, with rare features: gated layers and windows; a convolution; relative positions in two stacks.
 FAMILIES_BY_DAY = ("hf-gemma2", "hf-deberta", "hf-t5")
+# Each pair has a model that writes and one that does not.
+KINDS_IN_TURN = (("translator", "bert"), ("gpt", "sentiment"))
 SHIPPED_BY_DAY = ("en-fr", "gpt-en", "sentiment", "vit-digits")
 
 
@@ -41,3 +44,30 @@ def in_turn(kinds: Sequence[str], pages: Sequence[str], *, one_in: int = 1) -> l
         for k, kind in enumerate(kinds)
         for number, page in enumerate(pages)
     ]
+
+
+def kinds_by_day(items: Iterable[pytest.Item]) -> None:
+    """Leave every second kind of a test that runs with all four kinds of model to the night.
+
+    The tests of a file take the pairs of ``KINDS_IN_TURN`` in turn, so that most pages are opened with all four kinds
+    in every run.
+    """
+    groups: dict[tuple[str, str], dict[str, pytest.Item]] = {}
+    for item in items:
+        case = getattr(item, "callspec", None)
+        if case and (found := re.search(r"(?:\b|tiny-)(translator|gpt|bert|sentiment)\b", case.id)):
+            name = item.nodeid.split("[")[0]
+            others = f"{case.id[: found.start()]}*{case.id[found.end() :]}"
+            groups.setdefault((name, others), {})[found[1]] = item
+    every = {*KINDS_IN_TURN[0], *KINDS_IN_TURN[1]}
+    whole = {
+        key: group
+        for key, group in groups.items()
+        if group.keys() == every and not any(item.get_closest_marker("nightly") for item in group.values())
+    }
+    turns: dict[str, int] = {}
+    for (name, _), group in whole.items():
+        file = name.split("::")[0]
+        turns[file] = turns.get(file, -1) + 1
+        for kind in KINDS_IN_TURN[(turns[file] + 1) % len(KINDS_IN_TURN)]:
+            group[kind].add_marker(pytest.mark.nightly)

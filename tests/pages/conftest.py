@@ -17,6 +17,11 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.testing.v1 import AppTest, app_test
 
 from tests.held import held_by, shared_objects
+from tests.nights import kinds_by_day
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    kinds_by_day(item for item in items if item.nodeid.startswith("tests/pages/"))
 
 
 @pytest.fixture
