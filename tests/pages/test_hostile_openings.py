@@ -27,8 +27,14 @@ OPENINGS = {
 }
 
 
-@pytest.mark.parametrize("name", OPENINGS)
-@pytest.mark.parametrize("page", ["overview", "checkpoint"])
+@pytest.mark.parametrize(
+    ("name", "page"),
+    [
+        pytest.param(name, page, marks=() if number % 2 == place else pytest.mark.nightly)
+        for number, name in enumerate(OPENINGS)
+        for place, page in enumerate(("overview", "checkpoint"))
+    ],
+)
 def test_a_hostile_opening_ends_no_page(
     checkpoints_folder: Path,
     tmp_path: Path,

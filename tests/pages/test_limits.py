@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from tests.nights import by_day
 from tests.pages.conftest import chosen_texts, said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
 from transformer.runs.inputs import MAX_CHARACTERS
@@ -112,7 +113,7 @@ def test_only_the_beginning_of_a_long_note_is_shown_and_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("parameter", ["layer", "head", "token", "pads", "step", "lesson_step", "shuffles", "patient"])
-@pytest.mark.parametrize("value", ["9" * 5000, "-5", "1e3", "٣", "0x10", " 1 "])
+@pytest.mark.parametrize("value", by_day(["9" * 5000, "-5", "1e3", "٣", "0x10", " 1 "], ["9" * 5000, "٣"]))
 def test_numbers_that_are_none(parameter: str, value: str) -> None:
     page = {"step": "decoding", "shuffles": "positions", "patient": "bugs"}.get(parameter, "attention")
     app = open_page(page, "tiny-translator", **{parameter: value})

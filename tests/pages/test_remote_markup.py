@@ -58,22 +58,6 @@ def pictures(app: AppTest) -> list[tuple[str, str]]:
     return [(kind, text) for kind, text in found if "evil.test" in text and _PICTURE.search(text)]
 
 
-@pytest.fixture
-def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with two models whose classes, words and cards contain images on another server."""
-    for kind in KINDS:
-        folder = tmp_path / kind
-        shutil.copytree(checkpoints_folder / f"tiny-{kind}", folder)
-        (folder / "README.md").write_text(f"# A card\n\n{EVIL.format('card')} and !!{EVIL.format('two')} \\{EVIL}\n")
-    config = json.loads((tmp_path / "sentiment" / "config.json").read_text())
-    config["class_names"] = [EVIL.format("yes"), EVIL.format("no")]
-    (tmp_path / "sentiment" / "config.json").write_text(json.dumps(config))
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    own = Tokenizer.display
-    monkeypatch.setattr(Tokenizer, "display", lambda self, id: EVIL.format(own(self, id)))
-    return tmp_path
-
-
 def links(app: AppTest) -> list[tuple[str, str]]:
     """Return texts with an unescaped address, which a browser would turn into a link."""
     found = [(kind, _CODE.sub("", text)) for kind, text in shown_markdown(app)]
@@ -81,32 +65,38 @@ def links(app: AppTest) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def linked(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with checkpoints whose classes, words and names are addresses."""
+def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with checkpoints whose classes, words and names are addresses and pictures of another server."""
     for kind in KINDS:
         shutil.copytree(checkpoints_folder / f"tiny-{kind}", tmp_path / f"www.{kind}.test")
     config = json.loads((path := tmp_path / "www.sentiment.test" / "config.json").read_text())
-    path.write_text(json.dumps({**config, "class_names": [f"yes {ADDRESSES}", f"no {ADDRESSES}"]}))
+    path.write_text(
+        json.dumps({**config, "class_names": [f"{EVIL.format(name)} {ADDRESSES}" for name in ("yes", "no")]})
+    )
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     own = Tokenizer.display
-    monkeypatch.setattr(Tokenizer, "display", lambda self, id: f"{own(self, id)}{ADDRESSES}")
+    monkeypatch.setattr(Tokenizer, "display", lambda self, id: f"{EVIL.format(own(self, id))}{ADDRESSES}")
     return tmp_path
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "page"), in_turn(KINDS, PAGES))
-def test_no_page_makes_a_link_of_an_address_in_a_text(linked: Path, open_app: Open, page: str, checkpoint: str) -> None:
+def test_no_text_becomes_a_link_or_a_picture_on_any_page(
+    hostile: Path, open_app: Open, page: str, checkpoint: str
+) -> None:
     app = open_app(page, checkpoint=f"www.{checkpoint}.test", sentence=f"The cat {ADDRESSES}", note=f"See {ADDRESSES}")
     assert not app.exception
     assert any("See " in text for _, text in shown_markdown(app))
     assert links(app) == []
+    assert pictures(app) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("checkpoint", "page"), in_turn(KINDS, PAGES))
-def test_no_page_shows_a_picture_of_another_server(hostile: Path, open_app: Open, page: str, checkpoint: str) -> None:
-    app = open_app(page, checkpoint=checkpoint, sentence="The cat sat on the mat.")
+def test_a_card_shows_no_picture_of_another_server(hostile: Path, open_app: Open) -> None:
+    card = hostile / "www.gpt.test" / "README.md"
+    card.write_text(f"# A card\n\n{EVIL.format('card')} and !!{EVIL.format('two')} \\{EVIL}\n")
+    app = open_app("checkpoint", checkpoint="www.gpt.test", sentence="The cat sat on the mat.")
     assert not app.exception
+    assert any("A card" in text for _, text in shown_markdown(app))
     assert pictures(app) == []
 
 

@@ -18,6 +18,7 @@ from ui.words.translations import read_texts
 from views.training.curves import _SHOWN
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+SENTENCE = "the cat sat on the <b> $x$ </s>."
 SIDE = re.compile(r"^[xy]: ")  # the prefix of an axis title
 ANSWERS = ["text", "texte", "output", "sortie"]
 LETTERS = re.compile(r"^[^{]*[A-Za-z]{3}")  # a template that begins with a placeholder would match everything
@@ -25,10 +26,15 @@ NOT_WORDS = re.compile(r"[·⟨<]|\d")  # a token, a name in the code, a number
 
 
 def tables(app: AppTest) -> list[pd.DataFrame]:
-    for switch in (toggle for toggle in app.toggle if (toggle.key or "").startswith("as table ")):
+    """Return the tables of a page and of its figures, each of which has a switch for its own."""
+    switches = [toggle for toggle in app.toggle if (toggle.key or "").startswith("as table ")]
+    figures, before = len(app.get("plotly_chart")) + len(app.get("vega_lite_chart")), len(app.dataframe)
+    assert len(switches) == figures
+    for switch in switches:
         switch.set_value(True)
     app.run()
     assert not app.exception and not app.error
+    assert len(app.dataframe) == before + figures and all(len(table.value) for table in app.dataframe)
     return [element.value for element in app.dataframe]
 
 
@@ -71,7 +77,8 @@ TRANSLATOR = [(page, address, "translator") for page, address in [*((page, {}) f
 def test_a_page_and_what_its_tables_say_is_french(
     open_app: Callable[..., AppTest], page: str, address: dict[str, str], kind: str
 ) -> None:
-    opened = {code: open_app(page, checkpoint=f"tiny-{kind}", language=code, **address) for code in ("en", "fr")}
+    where = {"checkpoint": f"tiny-{kind}", "sentence": SENTENCE, **address}
+    opened = {code: open_app(page, language=code, **where) for code in ("en", "fr")}
     is_french(opened["fr"], page)
     shown = {code: tables(app) for code, app in opened.items()}
     table = catalogue("fr")
