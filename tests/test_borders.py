@@ -143,9 +143,11 @@ def test_data_classes_load_no_torch() -> None:
     assert not loaded & {"torch", "tokenizers", "safetensors", *APP}
 
 
-def test_the_library_loads_nothing_of_the_app() -> None:
+def test_the_library_loads_nothing_of_the_app_and_its_names_nothing_that_only_training_needs() -> None:
+    names = "import sys, transformer\n[getattr(transformer, name) for name in transformer.__all__]"
+    training = "assert not {'accelerate', 'sacrebleu'} & sys.modules.keys(), 'decoding needs neither'"
     every = "\n".join(f"import {name}" for name in submodules() if not name.endswith("__main__"))
-    loaded = modules_after(f"{every}\nimport transformer\n[getattr(transformer, name) for name in transformer.__all__]")
+    loaded = modules_after(f"{names}\n{training}\n{every}")
     assert "torch" in loaded
     assert not loaded & APP
 
@@ -156,11 +158,6 @@ def test_the_figures_load_neither_torch_nor_streamlit() -> None:
     loaded = modules_after("\n".join(f"import {name}" for name in names))
     assert {"charts", "views"} <= loaded
     assert not loaded & (FORBIDDEN["charts"] - {"views"})
-
-
-def test_decoding_needs_nothing_that_only_training_needs() -> None:
-    code = "import transformer\n[getattr(transformer, name) for name in transformer.__all__]"
-    assert not modules_after(code) & {"accelerate", "sacrebleu"}
 
 
 # ---- in the source --------------------------------------------------------------------------------------------------

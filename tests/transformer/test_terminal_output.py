@@ -17,6 +17,7 @@ from transformer.system import terminal
 from transformer.system.python_process import start_python
 
 EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m\x7f"
+BEGINS, ENDS = "--- begins", "--- ends with"
 CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -32,41 +33,70 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def printed(*arguments: str, status: int = 0) -> str:
+# Runs several commands in a process that is set up as ``python -m transformer`` sets up its own, with a line before
+# and after each.
+SEVERAL = f"""
+import json, sys
+from transformer.__main__ import main
+from transformer.system.terminal import escape_output
+escape_output()
+for command in json.loads(sys.argv[1]):
+    print("{BEGINS}", flush=True)
+    try:
+        status = main(command)
+    except SystemExit as ended:  # of a command line that cannot be read
+        status = ended.code
+    sys.stderr.flush()
+    print("{ENDS}", status, flush=True)
+"""
+
+
+def output_of(*arguments: str) -> tuple[int, str]:
+    """Return the exit status of a Python process, and what it printed to both streams."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "encoding": "utf-8"}
-    process = start_python("-m", "transformer", *arguments, **streams)
+    process = start_python(*arguments, **streams)
     output = process.communicate(timeout=300)[0]
-    assert process.returncode == status, output[-2000:]
-    return output
+    return process.returncode, output
+
+
+def printed(*commands: tuple[str, ...]) -> list[tuple[int, str]]:
+    """Return the status and the output of each command; they run in one process, which imports only once."""
+    status, output = output_of("-c", SEVERAL, json.dumps(commands))
+    assert status == 0, output[-2000:]
+    parts = [part.rpartition(ENDS) for part in output.split(f"{BEGINS}\n")[1:]]
+    assert len(parts) == len(commands), output[-2000:]
+    return [(int(status), said) for said, _, status in parts]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [("verify",), ("inspect",), ("inspect", "--json"), ("heads", "--checkpoint"), ("openings", "--checkpoint")],
-)
-def test_a_command_about_a_checkpoint(folder: Path, command: tuple[str, ...]) -> None:
-    output = printed(*command, str(folder), status=1 if command[0] == "openings" else 0)
-    assert output and not CONTROLS.search(output)
-    if command == ("verify",):
-        assert r"1 not read: \u001b[2J\u001b]0;title\u0007\u009b31m\u007f\nequal within 1e-03" in output
-        assert "\nequal within 1e-03" not in output, "a name is no line of ours"
+def test_commands_about_a_checkpoint(folder: Path) -> None:
+    status, verified = output_of("-m", "transformer", "verify", str(folder))
+    assert status == 0 and not CONTROLS.search(verified)
+    assert r"1 not read: \u001b[2J\u001b]0;title\u0007\u009b31m\u007f\nequal within 1e-03" in verified
+    assert "\nequal within 1e-03" not in verified, "a name is no line of ours"
 
-
-def test_a_trace_of_a_text_with_control_characters(folder: Path) -> None:
-    output = printed("trace", "--checkpoint", str(folder), "--sentence", f"a {EVIL} b")
-    assert "source" in output and not CONTROLS.search(output)
+    commands = {
+        ("inspect", str(folder)): 0,
+        ("inspect", "--json", str(folder)): 0,
+        ("heads", "--checkpoint", str(folder)): 0,
+        ("openings", "--checkpoint", str(folder)): 1,
+        ("trace", "--checkpoint", str(folder), "--sentence", f"a {EVIL} b"): 0,
+    }
+    for (command, expected), (status, output) in zip(commands.items(), printed(*commands), strict=True):
+        assert status == expected and output and not CONTROLS.search(output), (command, output[-2000:])
+        assert command[0] != "trace" or "source" in output
 
 
 def test_errors_show_what_is_wrong_without_its_control_characters(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": f"gpt2{EVIL}"}))
-    for arguments in (
+    commands = (
         ("inspect", str(tmp_path)),
         ("inspect", str(folder / f"none{EVIL}")),
         ("trace", "--checkpoint", str(folder), "--sentence", "a", "--pads", EVIL),
         (f"command{EVIL}",),
-    ):
-        output = printed(*arguments, status=2)
+    )
+    for command, (status, output) in zip(commands, printed(*commands), strict=True):
+        assert status == 2, (command, output[-2000:])
         assert "u001b" in output or "x1b" in output
         assert not CONTROLS.search(output), repr(output)
 
