@@ -137,6 +137,7 @@ def pytest_collection_finish() -> None:
     """Exempt from garbage collection what stays: the tests and all that is imported."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)  # a session of AppTest is thousands of objects; looking more often costs 4 %
     gc.enable()
 
 
