@@ -41,15 +41,16 @@ def parameters(app: AppTest) -> list[str]:
     return sorted({field.name for field in fields(Focus)} | {NOTE, FINGERPRINT} | OF_PAGES | keys)
 
 
-@pytest.mark.parametrize("first", [None, 0, 7])
 @pytest.mark.parametrize("page", PAGES)
-def test_every_parameter_at_once(open_app: Callable[..., AppTest], page: str, first: int | None) -> None:
-    """Yield each parameter with another value or, for ``None``, all of them empty."""
+def test_every_parameter_at_once(open_app: Callable[..., AppTest], page: str) -> None:
+    """All of them empty, then each with another value, twice."""
     names = parameters(open_app(page))
-    values = cycle(("",) if first is None else VALUES[first:] + VALUES[:first])
-    app = open_app(page, **{name: value for name, value in zip(names, values, strict=False) if name != "page"})
-    assert not app.exception
-    assert all("went wrong" not in error.value for error in app.error), [error.value for error in app.error]
+    for values in (("",), VALUES, VALUES[7:] + VALUES[:7]):
+        address = {name: value for name, value in zip(names, cycle(values), strict=False) if name != "page"}
+        app = open_app(page, **address)
+        assert not app.exception, (values[0], app.exception)
+        wrong = [error.value for error in app.error]
+        assert all("went wrong" not in error for error in wrong), (values[0], wrong)
 
 
 @pytest.mark.parametrize("page", ["tokens", "checkpoint"])

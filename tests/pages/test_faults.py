@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -91,11 +91,21 @@ def everything(folder: Path) -> None:
         shutil.rmtree(path)
 
 
+FAULTS = (remove, empty_weights, other_config, no_tokenizer, a_folder_in_place_of_a_file, everything)
+
+
+def faults_in_turn(faults: Sequence[Callable[[Path], None]], pages: Sequence[str]) -> pytest.MarkDecorator:
+    """Every fault on one page in every run, the pages in turn; on all pages at night."""
+    cases = [
+        pytest.param(fault, page, marks=() if number % len(pages) == place else pytest.mark.nightly)
+        for number, fault in enumerate(faults)
+        for place, page in enumerate(pages)
+    ]
+    return pytest.mark.parametrize(("fault", "page"), cases)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["overview", "checkpoint", "compare"])
-@pytest.mark.parametrize(
-    "fault", [remove, empty_weights, other_config, no_tokenizer, a_folder_in_place_of_a_file, everything]
-)
+@faults_in_turn(FAULTS, ("overview", "checkpoint", "compare"))
 def test_a_checkpoint_that_breaks_while_it_is_looked_at(
     open_app: Callable[..., AppTest], folder: Path, page: str, fault: Callable[[Path], None]
 ) -> None:
@@ -109,8 +119,7 @@ def test_a_checkpoint_that_breaks_while_it_is_looked_at(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["checkpoint", "compare", "training"])
-@pytest.mark.parametrize("fault", [remove, empty_weights, other_config, no_tokenizer, everything])
+@faults_in_turn((remove, empty_weights, other_config, no_tokenizer, everything), ("checkpoint", "compare", "training"))
 def test_nobody_outside_learns_where_the_files_of_a_public_server_lie(
     public_server: None, open_app: Callable[..., AppTest], folder: Path, page: str, fault: Callable[[Path], None]
 ) -> None:
