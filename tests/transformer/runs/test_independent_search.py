@@ -77,7 +77,10 @@ def case(
     return checkpoint, log_p, checkpoint.config.max_length - len(prompt)
 
 
-@pytest.mark.parametrize(("width", "exponent"), [(1, 0.6), (3, 0.6), (4, 0.0), (3, 2.0)])
+@pytest.mark.parametrize(
+    ("width", "exponent"),
+    [(3, 0.6), (3, 2.0), *(pytest.param(*more, marks=pytest.mark.nightly) for more in ((1, 0.6), (4, 0.0)))],
+)
 def test_beams_are_those_of_an_independent_search(case: tuple, width: int, exponent: float) -> None:
     checkpoint, log_p, room = case
     wanted = beam(log_p, width=width, exponent=exponent, limit=room)
