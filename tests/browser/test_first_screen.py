@@ -89,7 +89,7 @@ def shows(page: Page, least: float) -> float:
 
 
 def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str, visit: Callable[..., Page]) -> None:
-    """The figure is visible on a projector, a tight one on a smaller screen too, drawn by the expected library.
+    """The figure is visible on a projector, a tight one on a smaller screen too; each by its library.
 
     The checkpoint is a trained one, because the tests' own have no training curves. The second half is dark.
     """

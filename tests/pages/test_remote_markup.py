@@ -66,7 +66,7 @@ def links(app: AppTest) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with checkpoints whose classes, words and names are addresses and pictures of another server."""
+    """A folder with checkpoints whose classes, words and names are addresses and pictures."""
     for kind in KINDS:
         shutil.copytree(checkpoints_folder / f"tiny-{kind}", tmp_path / f"www.{kind}.test")
     config = json.loads((path := tmp_path / "www.sentiment.test" / "config.json").read_text())

@@ -27,7 +27,7 @@ BY_DAY = [path.name for path in SHIPPED if path.name not in ("en-fr", "en-fr-sha
 
 
 def opened() -> list[ParameterSet]:
-    """Return half of the pages with each checkpoint of ``BY_DAY``, the halves in turn; all of all at night."""
+    """Return half of the pages with each checkpoint of ``BY_DAY``, in turn; all of all at night."""
     return [
         *(pytest.param(SHIPPED_BY_NAME[name], PAGES[k % 2 :: 2], id=name) for k, name in enumerate(BY_DAY)),
         *(pytest.param(path, PAGES, id=f"{path.name}, all", marks=pytest.mark.nightly) for path in SHIPPED),
