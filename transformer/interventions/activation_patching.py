@@ -99,10 +99,21 @@ class Contrast:
 
     @property
     def first_turn(self) -> Turn:
-        """First token that the corrupted run predicts differently; otherwise the one that changed most."""
+        """First word that the corrupted run predicts differently; otherwise the one that changed most.
+
+        A part of a word is taken only if no whole word changes.
+        """
         turns = self.carried_turns
         changed = [turn for turn in turns if turn.corrupt < 0 <= turn.clean]
-        return changed[0] if changed else max(turns, key=lambda turn: turn.clean - turn.corrupt)
+        words = [turn for turn in changed if self._is_word(turn.answer) and self._is_word(turn.other)]
+        return (words or changed or [max(turns, key=lambda turn: turn.clean - turn.corrupt)])[0]
+
+    def _is_word(self, id: int) -> bool:
+        """Whether an output begins a word and is more than a letter, as far as a single token can tell."""
+        if self.checkpoint.config.n_classes:
+            return True
+        display = self.checkpoint.tokenizer.display(id)
+        return display.startswith("·") and len(display) > 2
 
     def tokens(self, stack: str, turn: Turn) -> TokenSequence:
         """Return the clean tokens that can affect a turn, those of the decoder only up to its row."""
