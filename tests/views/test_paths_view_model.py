@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import doctest
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,15 @@ from transformer.runs.head_places import Head
 from ui.words.texts import page_texts
 from views.paths import paths_view_model as module
 from views.paths.edge_estimates import edge_claim
-from views.paths.paths_view_model import LEAST_STOP, HeadMap, PathsChoices, Swap, effect_size, head_of, paths_view_model
+from views.paths.paths_view_model import (
+    LEAST_SHOWN,
+    HeadMap,
+    PathsChoices,
+    Swap,
+    effect_size,
+    head_of,
+    paths_view_model,
+)
 
 CLEAN, CORRUPT = "The cat sat on the mat.", "The dog sat on the mat."
 KINDS = ["translator", "gpt", "bert", "sentiment"]
@@ -56,7 +66,7 @@ def test_every_cell_is_what_patching_measures_there(tiny_checkpoint, kind, patch
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_first_map_is_of_the_residual_stream_alone(tiny_checkpoint, kind):
     checkpoint = tiny_checkpoint(kind)
-    shown = paths_view_model(transformer.trace(checkpoint, CLEAN), CORRUPT)
+    shown = paths_view_model(transformer.trace(checkpoint, CLEAN), CORRUPT, PathsChoices(every_token=True))
     assert {place.part for place in shown.places} == {"residual"} and len(shown.grid) == 2
     both = len(shown.contrast.clean) > 1
     assert shown.column_breaks == ((len(shown.contrast.clean["encoder"]),) if both else ())
@@ -66,33 +76,38 @@ def test_the_first_map_is_of_the_residual_stream_alone(tiny_checkpoint, kind):
 
 
 @pytest.mark.parametrize(
-    "name, sentence, other, path",
+    "name, sentence, other, drawn",
     [
-        ("en-fr", CLEAN, CORRUPT, [("encoder", "·cat", 0, 2), ("decoder", "·Le", 2, 2)]),
+        ("en-fr", CLEAN, CORRUPT, ["·cat", "·Le"]),
         (
             "gpt-en",
             "He drinks cold milk, she drinks hot tea, he drinks cold",
             "He drinks cold water, she drinks hot tea, he drinks cold",
-            [("decoder", "·milk", 0, 2), ("decoder", "·cold", 3, 3)],
+            ["·milk", "·cold"],
         ),
     ],
 )
-def test_the_path_names_the_token_that_restores_most_in_each_layer(name, sentence, other, path):
-    shown = paths_view_model(transformer.trace(transformer.load(ROOT / "checkpoints" / name), sentence), other)
-    named = [
-        (s.stack, shown.contrast.tokens(s.stack, shown.turn).displays[s.index], s.first, s.last) for s in shown.path
-    ]
-    assert named == path
-    share = {place: float(share) for place, share in zip(shown.places, shown.shares, strict=True)}
-    for stop in shown.path:
-        of_layers = [
-            max((share[one], one.index) for one in shown.places if (one.stack, one.layer) == (stop.stack, layer))
-            for layer in range(stop.first, stop.last + 1)
-        ]
-        assert {index for _, index in of_layers} == {stop.index}
-        shares = [value for value, _ in of_layers]
-        assert (stop.share, stop.most) == (min(shares), max(shares)) and stop.share >= LEAST_STOP
-    assert not paths_view_model(shown.trace, other, PathsChoices("heads")).path
+def test_tokens_at_which_no_patch_has_an_effect_have_no_column(name, sentence, other, drawn):
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / name), sentence)
+    shown = paths_view_model(trace, other)
+    labels = [re.sub("[₀-₉]", "", shown.column_labels[column]) for column in shown.columns]
+    assert labels == drawn and labels[-1] == shown.reading_token
+    largest = np.abs(shown.values).max(axis=0)
+    assert shown.columns == tuple(np.flatnonzero(largest >= LEAST_SHOWN)) and len(shown.columns) < len(largest)
+    assert shown.column_breaks == ((1,) if name == "en-fr" else ())
+    share = shown.values[-1, -1]
+    assert shown.arrived_share == (share if name == "en-fr" else None) and (share > 0.95) == (name == "gpt-en")
+    every = paths_view_model(trace, other, PathsChoices(every_token=True))
+    assert every.columns == tuple(range(len(largest)))
+
+
+def test_the_word_that_is_compared_is_not_a_part_of_one_if_a_whole_word_changes():
+    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    part, this, every, that = (checkpoint.tokenizer.encode(word)[-1] for word in ("arranges", "ce", "chaque", "cette"))
+    pair = contrast(transformer.trace(checkpoint, CLEAN), CORRUPT)
+    ending, word = module.Turn(3, part, this, 2.0, -1.0), module.Turn(4, every, that, 2.0, -1.0)
+    assert replace(pair, turns=(ending, word)).first_turn == word
+    assert replace(pair, turns=(ending,)).first_turn == ending, "a part of a word rather than nothing"
 
 
 def test_another_word_and_another_alternative(tiny_checkpoint):

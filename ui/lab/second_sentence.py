@@ -84,9 +84,14 @@ def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
     shared_focus.change(sentence=pairs[label][0], target="")
 
 
+def name_of_image(sentence: str) -> str:
+    """Return the name of an image that can be chosen; "" for any other text."""
+    return ({text: label for label, text in pictures()} | choosable_images()).get(sentence, "")
+
+
 def _label(sentence: str, clean: str, corrupt: str) -> str:
     """Return "cat → dog", marked if they are of another sentence, or the content of an image."""
-    if shows := ({text: label for label, text in pictures()} | choosable_images()).get(corrupt):
+    if shows := name_of_image(corrupt):
         return shows
     both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]
     changed = f"{both[0][0]} → {both[0][1]}" if both else corrupt

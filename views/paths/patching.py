@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.value_map import value_map
 from charts.toolkit.head_names import head_in_full
-from charts.toolkit.numbers import in_percent, percent, whole
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import signed, three_digits_alike
 from transformer.errors import InputError
 from transformer.interventions.activation_patching import (
@@ -33,18 +33,19 @@ from ui.compute.store import store
 from ui.lab import sweeps
 from ui.lab.effects import text_up_to
 from ui.lab.experiments import experiment_with
-from ui.lab.second_sentence import ready_pairs, second_sentence
+from ui.lab.second_sentence import name_of_image, ready_pairs, second_sentence
+from ui.lab.uncertain_output import uncertainty_note
 from ui.shell import choice
 from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
 from ui.shell.reducer import State
-from ui.show.chips import Chip, ChipRow, chips
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
-from ui.words.texts import as_plain, common, page_texts
+from ui.words.texts import as_plain, page_texts
 from views.paths.edge_estimates import check_estimate, compare_with_estimate, edge_claim
 from views.paths.paths_view_model import (
+    LEAST_SHOWN,
     HeadMap,
     PathsChoices,
     PathsViewModel,
@@ -105,9 +106,11 @@ def choose(p: Page, row: DeltaGenerator, *, patches: str) -> PathsViewModel:
         every_part = patches == "tokens" and choice.toggle(
             p.text["every_part"], key="paths_parts", help=p.text["every_part_help"]
         )
+        every_token = False
         if patches == "tokens":
-            choice.toggle(p.text["cone"], key=_CONE, help=p.text["cone_help"])
-    choices = PathsChoices(patches, bool(every_part), own.row, other)
+            every_token = choice.toggle(p.text["every_token"], key="paths_tokens", help=p.text["every_token_help"])
+            every_token = choice.toggle(p.text["cone"], key=_CONE, help=p.text["cone_help"]) or every_token
+    choices = PathsChoices(patches, bool(every_part), every_token, own.row, other)
     turn = store.get(p.run, ("turn", sentence, own.row, other), lambda: turn_of(pair, choices))
     return PathsViewModel(found, pair, turn, choices)
 
@@ -212,8 +215,7 @@ def display(pair: Contrast, id: int) -> str:
 def draw(p: Page, shown: PathsViewModel) -> None:
     """Write the result in a sentence, and draw the map with its legend."""
     st.markdown(f"##### {say_swap(p, shown)}")
-    st.markdown(p.text[f"key_{shown.choices.patches}"])  # before the first share that is restored
-    _draw_path(p, shown)
+    st.markdown(_say_strongest(p, shown))
     if shown.is_wide:
         picture = key = st.container()
     else:
@@ -222,8 +224,7 @@ def draw(p: Page, shown: PathsViewModel) -> None:
         _draw_map(p, shown)
     with key:
         _draw_key(p, shown)
-        st.markdown(_say_strongest(p, shown))
-    st.caption(f"{p.text['sufficient']} {p.text[f'caption_{shown.choices.patches}']}")
+    st.caption(f"{_say_hidden(p, shown)}{p.text['sufficient']} {p.text[f'caption_{shown.choices.patches}']}")
     if (start := _cone_start(p, shown)) is not None:
         _say_cone(p, shown, start)
 
@@ -241,54 +242,53 @@ def _say_cone(p: Page, shown: PathsViewModel, start: Place) -> None:
     st.caption(p.text["cone_says"].format(place=place, reached=whole(reached), total=whole(len(shown.places))))
 
 
-def _draw_path(p: Page, shown: PathsViewModel) -> None:
-    """Draw the path of the swapped word as cards: the tokens that carry it, and the output."""
-    text, several = p.text, len(shown.contrast.clean) > 1
-    if not shown.path:
-        return
-    cards = []
-    for stop in shown.path:
-        of_layers = stop.first != stop.last
-        layers = text["stop_layers" if of_layers else "stop_layer"].format(first=stop.first, last=stop.last)
-        share = ("≈ " if shown.is_estimate else "") + _percent_range(stop.share, stop.most)
-        below = text["stop"].format(layers=layers, share=share)
-        name = shown.contrast.tokens(stop.stack, shown.turn).labels[stop.index]
-        name = text["class_token"] if p.reads_pictures and stop.index == 0 else name
-        stack = f"{common(f'focus.{stop.stack}')} " if several else ""
-        cards += [Chip(name, f"{stack}{below}", "marked"), Chip("→", tone="arrow")]
-    cards.append(Chip(shown.answer, text["stop_output"], "word"))
-    whose = "path_several" if p.reads_pictures or len(shown.swaps) > 1 else "path"
-    chips([ChipRow(text[whose], tuple(cards))], key="paths path")
-
-
-def _percent_range(least: float, most: float) -> str:
-    ends = dict.fromkeys(f"{100 * share:.0f}" for share in (least, most))
-    return in_percent("–".join(ends))
+def _say_hidden(p: Page, shown: PathsViewModel) -> str:
+    """Say how many tokens have no column, as the beginning of a paragraph; "" if all have one."""
+    hidden = len(shown.column_labels) - len(shown.columns)
+    if not hidden:
+        return ""
+    return p.text["hidden"].format(count=whole(hidden), share=percent(LEAST_SHOWN)) + " "
 
 
 def say_swap(p: Page, shown: PathsViewModel) -> str:
     """Describe the swap and its effect on the prediction."""
     text = p.text
-    swapped = (
-        text["swap_more"]
-        if p.reads_pictures
-        else ", ".join(
+    name = name_of_image(shown.found.changed.sentence) if p.reads_pictures else ""
+    if p.reads_pictures:
+        swapped = text["swap_image"].format(name=as_plain(name)) if name else text["swap_more"]
+    else:
+        swapped = ", ".join(
             text["swap"].format(clean=as_plain(swap.clean), corrupt=as_plain(swap.corrupt)) for swap in shown.swaps[:3]
         )
-    )
     (_, before), (_, after) = shown.predictions
     shares = three_digits_alike([before, after])
     typed = shown.found.asked.everywhere and p.checkpoint.config.has_decoder and shown.effect != "lead"
-    return text[f"says_{shown.effect}{'_after' if typed else ''}"].format(
+    read, answer, other = text_up_to(shown.found.changed, shown.turn.row), shown.answer, shown.other
+    begun = read.rpartition(" ")[2]
+    inside = typed and begun.isalpha() and all(part.isalpha() for part in (answer, other))
+    if inside:  # the next token continues a word: words are easier to read than their parts
+        answer, other, read = begun + answer, begun + other, f"{begun}…"
+    at = _filled_token(shown)
+    way = "_word" if inside else "_after" if typed else "_at" if at and shown.effect != "lead" else ""
+    return text[f"says_{shown.effect}{way}"].format(
         swapped=swapped,
-        read=as_plain(text_up_to(shown.found.changed, shown.turn.row)),
-        answer=_plainly(shown.answer),
-        other=_plainly(shown.other),
+        read=as_plain(read),
+        at=_plainly(at),
+        answer=_plainly(answer),
+        other=_plainly(other),
         clean=signed(shown.turn.clean),
         corrupt=signed(shown.turn.corrupt),
         before=shares[0],
         after=shares[1],
     )
+
+
+def _filled_token(shown: PathsViewModel) -> str:
+    """Return the token at whose position a model that fills in words predicts; "" if it is the swapped one."""
+    config, row = shown.contrast.checkpoint.config, shown.turn.row
+    if config.has_decoder or config.n_classes or row in shown.contrast.differing["encoder"]:
+        return ""
+    return shown.contrast.clean["encoder"].labels[row]
 
 
 def _plainly(token: str) -> str:
@@ -297,28 +297,30 @@ def _plainly(token: str) -> str:
 
 
 def _say_strongest(p: Page, shown: PathsViewModel) -> str:
+    """Say how much of the change a single patch undoes."""
     if shown.strongest is None:
         return p.text["no_gap_caption"]
-    share = shown.strongest_share
-    key = "strongest_estimate" if shown.is_estimate else "strongest_all" if 0.995 <= share < 1.005 else "strongest"
-    return p.text[key].format(
-        one=p.text[f"one_{shown.choices.patches}"],
-        place=_place_name(p, shown, shown.strongest),
-        share=percent(share),
-        answer=_plainly(shown.answer),
-        other=_plainly(shown.other),
-    )
+    place, share = shown.strongest, shown.strongest_share
+    here = p.text["back_residual"].format(**_place_words(p, shown, place)) if place.part == "residual" else ""
+    one = p.text[f"one_{shown.choices.patches}"].format(place=here or _place_name(p, shown, place))
+    key = "undone_about" if shown.is_estimate else "undone_more" if share >= 1.005 else "undone"
+    if 0.995 <= share < 1.005 and not shown.is_estimate:
+        key = "undone_all"
+    return p.text[key].format(one=one, share=percent(share))
 
 
 def _draw_map(p: Page, shown: PathsViewModel) -> None:
     text, heads = p.text, shown.choices.patches == "heads"
-    known, what = np.isfinite(shown.values), "estimate" if shown.is_estimate else "map"
+    drawn = list(shown.columns)
+    values, grid = shown.values[:, drawn], tuple(tuple(row[column] for column in drawn) for row in shown.grid)
+    known, what = np.isfinite(values), "estimate" if shown.is_estimate else "map"
     start = _cone_start(p, shown)
+    marked = shown.strongest_cell if start is None else shown.cell_of(start)
     show_map(
         value_map(
-            np.where(known, shown.values, 0.0),
+            np.where(known, values, 0.0),
             row_labels=[_row_label(p, row) for row in shown.grid],
-            column_labels=shown.column_labels,
+            column_labels=[shown.column_labels[column] for column in drawn],
             row_title=text["rows_title"],
             column_title=text[
                 "columns_heads" if heads else "columns_both" if shown.column_breaks else "columns_tokens"
@@ -331,12 +333,12 @@ def _draw_map(p: Page, shown: PathsViewModel) -> None:
             height=_HEIGHT,
             breaks=shown.row_breaks,
             column_breaks=shown.column_breaks,
-            selected=shown.strongest_cell if start is None else shown.cell_of(start),
+            selected=None if marked is None else (marked[0], drawn.index(marked[1])),
             outlined=None if start is None else shown.reached_by(start),
             masked_text=text["no_gap"] if shown.strongest is None else text["no_part"],
         ),
         key=KEY,
-        means=partial(_open, shown.grid),
+        means=partial(_open, grid),
     )
 
 
@@ -348,22 +350,36 @@ def _row_label(p: Page, row: tuple[Place | None, ...]) -> str:
 
 
 def _draw_key(p: Page, shown: PathsViewModel) -> None:
-    """Draw the explanation of the colours."""
-    text = p.text
+    """Draw the explanation of the cells and their colours, and say which token predicts the word."""
+    text, values = p.text, shown.values[:, list(shown.columns)]
+    keys = ["key_scale"]
+    keys += ["key_more"] if np.nanmax(values, initial=0.0) > 1.005 else []
+    keys += ["key_negative"] if np.nanmin(values, initial=0.0) < -0.05 else []
     names = {"answer": _plainly(shown.answer), "other": _plainly(shown.other)}
-    negative = np.nanmin(shown.values, initial=0.0) < -0.05
-    keys = ("key_scale", *(["key_negative"] if negative else []))
-    st.markdown(" ".join(text[key].format(**names) for key in keys))
+    st.markdown(text[f"key_{shown.choices.patches}"])
+    st.markdown(" ".join(text[key] for key in keys).format(**names))
+    if (read := shown.reading_token) is not None:
+        arrived = shown.arrived_share
+        key = "reading" if arrived is None else "reading_arrived"
+        layer = shown.trace.n_layers("decoder") - 1
+        share = None if arrived is None else percent(arrived)
+        st.markdown(text[key].format(token=_plainly(read), layer=layer, share=share, **names))
+    if note := uncertainty_note(p):
+        st.markdown(note)
 
 
 def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:
+    return p.text[f"place_{place.part}"].format(**_place_words(p, shown, place))
+
+
+def _place_words(p: Page, shown: PathsViewModel, place: Place) -> dict[str, object]:
+    """Return the layer, the token or head, and the stack of a location, for a sentence."""
     labels = shown.contrast.tokens(place.stack, shown.turn).labels
     column = str(place.index) if place.part in HEADS else _plainly(labels[place.index])
     if p.reads_pictures and place.part not in HEADS and place.index == 0:
         column = p.text["class_token"]
     several = len(shown.contrast.clean) > 1
-    stack = p.text[f"in_{place.stack}"] if several else ""
-    return p.text[f"place_{place.part}"].format(layer=place.layer, column=column, stack=stack)
+    return {"layer": place.layer, "column": column, "stack": p.text[f"in_{place.stack}"] if several else ""}
 
 
 def _open(grid: tuple[tuple[Place | None, ...], ...], _state: State, cell: SelectCell) -> Actions:

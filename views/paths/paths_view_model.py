@@ -37,29 +37,11 @@ from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
 WIDE = 20  # a map with at most this many columns leaves space next to it
-LEAST_STOP = 0.25  # the smallest share with which a location is a stop of the path
+NARROW = 8  # a map with at most this many columns shows all tokens
+LEAST_SHOWN = 0.05  # the smallest share with which a token has a column in a map of more tokens
 _NEAR_BEST = 0.9  # fraction of the largest share; locations above it count as equally good, and the deepest is named
 
 Grid = tuple[tuple[Place | None, ...], ...]
-
-
-class Stop(NamedTuple):
-    """Consecutive layers whose input at one token restores more than at any other token of its stack.
-
-    Attributes:
-        index: The position of the token.
-        first: The first of the layers.
-        last: The last of the layers.
-        share: The smallest share among these layers.
-        most: The largest share among these layers.
-    """
-
-    stack: str
-    index: int
-    first: int
-    last: int
-    share: float
-    most: float
 
 
 class Swap(NamedTuple):
@@ -76,12 +58,14 @@ class PathsChoices:
     Attributes:
         patches: What is patched in, "tokens" (one vector at one position) or "heads" (one head at all positions).
         every_part: Whether the map has the outputs of all sub-layers in addition to the residual stream.
+        every_token: Whether the map has a column for tokens at which no patch has much effect, too.
         row: The row of logits that the word is read from; ``None`` for the first one that changes.
         other: The id of the alternative token or class for the comparison; ``None`` for the model's own.
     """
 
     patches: str = "tokens"
     every_part: bool = False
+    every_token: bool = False
     row: int | None = None
     other: int | None = None
 
@@ -195,11 +179,30 @@ class PathsViewModel:
             return tuple(map(str, range(len(self.grid[0]))))
         return tuple(label for stack in self.contrast.clean for label in self.contrast.tokens(stack, self.turn).labels)
 
+    @cached_property
+    def columns(self) -> tuple[int, ...]:
+        """The columns that are drawn: those of tokens at which a patch has an effect, unless there are only few."""
+        every = tuple(range(len(self.column_labels)))
+        if self.choices.patches == "heads" or self.choices.every_token or len(every) <= NARROW:
+            return every
+        largest = np.nan_to_num(np.abs(self.values)).max(axis=0)
+        return tuple(column for column in every if largest[column] >= LEAST_SHOWN) or every
+
     @property
     def column_breaks(self) -> tuple[int, ...]:
-        """The column at which the tokens of the decoder begin, if there is an encoder."""
-        both = self.choices.patches == "tokens" and len(self.contrast.clean) > 1
-        return (len(self.contrast.tokens("encoder", self.turn)),) if both else ()
+        """The drawn column at which the tokens of the decoder begin, if there is an encoder."""
+        if self.choices.patches != "tokens" or len(self.contrast.clean) < 2:
+            return ()
+        before = sum(column < len(self.contrast.tokens("encoder", self.turn)) for column in self.columns)
+        return (before,) if 0 < before < len(self.columns) else ()
+
+    @property
+    def reading_token(self) -> str | None:
+        """The last token that the decoder has read, from whose vector the word is predicted, if it is drawn."""
+        tokens = self.contrast.clean.get("decoder")
+        if tokens is None or self.choices.patches != "tokens" or len(self.column_labels) - 1 not in self.columns:
+            return None
+        return tokens.displays[self.turn.row]
 
     @cached_property
     def row_breaks(self) -> tuple[int, ...]:
@@ -212,7 +215,7 @@ class PathsViewModel:
     @property
     def is_wide(self) -> bool:
         """Whether the map has so many columns that nothing fits next to it."""
-        return len(self.column_labels) > WIDE
+        return len(self.columns) > WIDE
 
     @cached_property
     def strongest(self) -> Place | None:
@@ -256,27 +259,12 @@ class PathsViewModel:
         cone = patch_cone(self.found.changed, place)
         return np.array([[other in cone.places for other in row] for row in self.grid])
 
-    @cached_property
-    def path(self) -> tuple[Stop, ...]:
-        """The path of the swapped word: layer by layer, where one vector restores most (and enough)."""
-        stops: list[Stop] = []
-        shares = [] if self.shares is None or self.choices.patches == "heads" else self.shares
-        measured = [(place, float(share)) for place, share in zip(self.places, shares, strict=False)]
-        for stack in self.contrast.clean:
-            of_layer: dict[int, list[tuple[float, int]]] = {}
-            for place, share in measured:
-                if place.part == "residual" and place.stack == stack:
-                    of_layer.setdefault(place.layer, []).append((share, place.index))
-            for layer, found in sorted(of_layer.items()):
-                share, index = max(found)
-                if not share >= LEAST_STOP:
-                    continue
-                last = stops[-1] if stops else None
-                if last and (last.stack, last.index, last.last) == (stack, index, layer - 1):
-                    stops[-1] = last._replace(last=layer, share=min(last.share, share), most=max(last.most, share))
-                else:
-                    stops.append(Stop(stack, index, layer, layer, share, share))
-        return tuple(stops)
+    @property
+    def arrived_share(self) -> float | None:
+        """The share that has reached the last token read before the last layer; ``None`` if it is all or nothing."""
+        last = self.trace.n_layers("decoder") - 1
+        share = self.values[self.cell_of(self.patched_at("decoder", last, self.turn.row))]
+        return float(share) if LEAST_SHOWN <= share <= 1 - LEAST_SHOWN else None
 
     @cached_property
     def swaps(self) -> tuple[Swap, ...]:
