@@ -32,6 +32,7 @@ def value_map(
     crossed: Sequence[tuple[int, int]] = (),
     outlined: np.ndarray | None = None,
     numbered: Sequence[tuple[int, int]] | None = None,
+    whole: bool = False,
     legend: str = "",
     masked_text: str = "",
     follow_pointer: bool = False,
@@ -59,6 +60,7 @@ def value_map(
         crossed: Cells (row, column) that are crossed out.
         outlined: [row, column]; a line is drawn around the ``True`` cells.
         numbered: The cells (row, column) whose number is written in them; by default all.
+        whole: Whether the numbers in the cells are rounded to whole ones, such as percentages.
         legend: Meaning of the colours beside the colour bar; by default ``value_name``.
         masked_text: Meaning of cells that are not ``allowed``, if it is not a mask.
         follow_pointer: On a page, while Shift is held, the colours of a sequential map adapt to the value under the
@@ -113,6 +115,7 @@ def value_map(
         **({"column_breaks": [int(column) for column in column_breaks]} if column_breaks else {}),
         **({"crossed": [whole_numbers(cell) for cell in crossed]} if crossed else {}),
         **({} if numbered is None else {"numbered": [whole_numbers(cell) for cell in numbered]}),
+        **({"whole": True} if whole else {}),
         **({"legend": legend} if legend else {}),
         **({"masked_text": masked_text} if masked_text else {}),
         **({"follows": True} if follow_pointer and scale == "sequential" else {}),

@@ -72,6 +72,7 @@ def test_hovering_tells_the_weight_without_asking_the_server(in_the_app):
     assert tip.startswith(f"‘·the₂’ looks at ‘·the’: {weight:.3g}")
     exact = tip.split("exactly ")[1].split(" ")[0]
     assert np.float32(exact) == weight  # every digit of the model's number
+    assert "column" not in tip, "both tokens are named: no count of rows, which pages count from 0"
     assert "masked" in canvas.hover(*canvas.cell(2, 9))
     for row in range(15):
         canvas.hover(*canvas.cell(row, 3))

@@ -27,19 +27,15 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
   const named = name ? [`${name} `] : [];
   if (row !== undefined && column !== undefined) {
     const pair = [...named, before, ...quoted(rows[row]), between, ...quoted(columns[column])];
-    const place = say("row {row}, column {column}", { row: row + 1, column: column + 1 });
     if (!matrix.allowed(row, column))
       return [
         { parts: [...pair, `${say(": ")}${metadata.masked_text ?? say("masked")}`] },
-        { parts: [metadata.masked_text ? place : `${say("cannot be attended to")} · ${place}`], muted: true },
+        ...(metadata.masked_text ? [] : [{ parts: [say("cannot be attended to")], muted: true }]),
       ];
     const value = matrix.at(row, column);
     return [
       { parts: [...pair, `${say(": ")}${short(value)}`] },
-      {
-        parts: [exact ? `${say("exactly")} ${exact(value)} · ${place}` : `${say("rounded to 1/255")} · ${place}`],
-        muted: true,
-      },
+      { parts: [exact ? `${say("exactly")} ${exact(value)}` : say("rounded to 1/255")], muted: true },
     ];
   }
   const along = row !== undefined;

@@ -2,7 +2,7 @@
 
 import { cssOf, inkOn, mix } from "../toolkit/colour.js";
 import { hatch } from "../toolkit/hatch.js";
-import { shortNumber, smallDecimals } from "../toolkit/numbers.js";
+import { exactly, shortNumber, smallDecimals } from "../toolkit/numbers.js";
 import { drawPatch, paintInk } from "../toolkit/patch.js";
 import { drawText, drawToken, fontOf, shorten } from "../toolkit/text.js";
 import { colourOf } from "../toolkit/theme.js";
@@ -91,7 +91,7 @@ export class Heatmap extends HeatmapLayout {
         if (this.inks || !withNumbers || !allowed || !this.hasNumber(row, column)) continue;
         const ink = inkOn(paint);
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
-        const number = shortNumber(value, digits, signed, this.limit);
+        const number = this.whole ? exactly(Math.round(value) + 0) : shortNumber(value, digits, signed, this.limit);
         const isZero = !/[1-9N]/.test(number);
         const isSmall = Math.abs(value) < 0.05 * this.limit;
         if (projected && (isZero || isSmall)) continue;

@@ -36,6 +36,7 @@ export class MapDrawing {
       rowPictures: metadata.row_pictures,
       columnPictures: metadata.column_pictures,
       numbered: metadata.numbered,
+      whole: metadata.whole,
     });
     // Another head of the same sentence: keep what the reader has zoomed to.
     if (previous && previous.matrix.rows === rows.length && previous.matrix.columns === columns.length) {
