@@ -95,7 +95,10 @@ def test_the_heads_of_the_first_sentence_are_the_ones_that_the_map_marks(
     assert sorted(map(tuple, after.metadata["crossed"])) == sorted(
         (after.metadata["rows"].index(_row_of(spec)), int(spec.split(".")[-1])) for spec in specs
     )
-    assert 1 <= len(first.metadata["numbered"]) <= NUMBERED + len(specs)
+    values = first.arrays["values"]
+    expected = {tuple(cell) for cell in np.argwhere(np.abs(values) > NUMBERED * np.abs(values).max()).tolist()}
+    assert expected <= set(map(tuple, first.metadata["numbered"])) and first.metadata["whole"]
+    assert "nats" not in first.metadata["title"] and values.min() >= -100, "the first view is in per cent"
 
 
 def _row_of(spec):
@@ -145,6 +148,10 @@ def _named(head):
     return TEXT["edit"]["zero"].format(place=place, layer=head.layer, head=head.head)
 
 
+def in_percent(change):
+    return f"{100 * math.expm1(change):+.0f}%".replace("-", "−")
+
+
 def answer_without(trace, head):
     edits = edits_from(trace.checkpoint, [removal(head)])
     return answer_under(trace.checkpoint, trace.sentence, edits).text
@@ -160,14 +167,15 @@ def test_before_anything_is_changed_the_output_without_a_needed_head_is_shown(op
     before = read_answer(trace).text
     head = next(one for one in ranked if answer_without(trace, one.place) != before)
     assert f"Without one head (**{_named(head.place)}**)" in said(app) and head != ranked[0]
-    what = {"what": TEXT["measured_output"], "change": signed(ranked[0].change)}
+    what = {"what": TEXT["measured_output"], "change": in_percent(ranked[0].change)}
     assert TEXT["example_changes_output"].format(head=_named(ranked[0].place), **what) in said(app)
     effect = experiment(trace, edits_from(trace.checkpoint, [removal(head.place)]))
     pieces = word_diff(effect.answer_before.text, effect.answer_after.text)
     headline = next(line.value for line in app.markdown if f"Without one head (**{_named(head.place)}**)" in line.value)
     assert marked_text(pieces) in headline, "the output and its change are part of the first sentence"
     old, now = map(three_digits, [effect.answer_before.probability, math.exp(effect.after.sum())])
-    assert TEXT["example_old"].format(before=old, after=now, change=signed(effect.change)) in said(app)
+    assert TEXT["example_old"].format(before=old, after=now, change=in_percent(effect.change)) in said(app)
+    assert common("uncertain.mistakes") in said(app), "the original output is not right either"
     button(app, TEXT["example_button"]).click()
     app.run()
     is_fine(app)

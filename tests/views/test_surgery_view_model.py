@@ -23,7 +23,7 @@ def test_the_example_of_the_docstring_is_true(monkeypatch):
     assert found.attempted and not found.failed
 
 
-@pytest.mark.parametrize("number", ["change", "kl"])
+@pytest.mark.parametrize("number", ["p", "change", "kl"])
 @pytest.mark.parametrize("name", ["translator", "gpt", "bert"])
 def test_every_measured_head_has_one_cell(tiny_checkpoint, name, number):
     trace = transformer.trace(tiny_checkpoint(name), SENTENCE)
@@ -34,7 +34,14 @@ def test_every_measured_head_has_one_cell(tiny_checkpoint, name, number):
     for one in importance.measured:
         cells[shown.rows.index((one.place.stack, one.place.kind, one.place.layer)), one.place.head] = one
     assert len(cells) == np.isfinite(shown.values).sum() == sum(shown.n_heads)
-    assert all(shown.values[cell] == pytest.approx(getattr(one, number)) for cell, one in cells.items())
+    for cell, one in cells.items():  # p is in per cent
+        expected = 100 * (np.exp(one.change) - 1) if number == "p" else getattr(one, number)
+        assert shown.values[cell] == pytest.approx(expected, rel=1e-4, abs=1e-6)
+    largest = np.nanmax(np.abs(shown.values))
+    assert set(shown.numbered) - {shown.selected} <= {c for c in cells if abs(shown.values[c]) >= largest / 3} != set()
+    assert {c for c in cells if abs(shown.values[c]) > largest / 3} <= set(shown.numbered), (
+        "no strong colour without one"
+    )
     assert cells[shown.selected].place == selected
     starts = {row for row in range(1, len(shown.rows)) if shown.rows[row][:2] != shown.rows[row - 1][:2]}
     assert set(shown.breaks) == starts

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from charts.toolkit.style import signed, three_digits
+from charts.toolkit.numbers import percent
+from charts.toolkit.style import three_digits
 from transformer.interventions.experiment import Experiment
 from transformer.interventions.head_importance import HeadImportance, Importance
 from transformer.runs.edit_specs import EditSpec
@@ -15,6 +16,7 @@ from transformer.runs.head_places import Head, all_heads
 from ui.compute.store import store
 from ui.lab.effects import say_expectations, show_consequence
 from ui.lab.experiments import experiment_with, tried
+from ui.lab.uncertain_output import uncertainty_note
 from ui.shell import focus as shared_focus
 from ui.shell.focus import is_at_the_opening, model_input
 from ui.shell.page import Page
@@ -161,7 +163,13 @@ def _numbers(p: Page, example: Example) -> dict[str, object]:
     found = {"count": len(all_heads(p.checkpoint.config)), "what": p.text[measured_by(p.trace)]}
     if example.strongest is None:
         return found
-    return {**found, "head": _named(p, example.strongest.place), "change": signed(example.strongest.change)}
+    return {**found, "head": _named(p, example.strongest.place), "change": _in_percent(example.strongest.change)}
+
+
+def _in_percent(change: float) -> str:
+    """Return a change of log p as one of p: −26%."""
+    share = math.expm1(change)
+    return ("+" if share > 0 else "") + percent(share, decimals=0 if abs(share) >= 0.095 else 1)
 
 
 def _named(p: Page, head: Head) -> str:
@@ -184,7 +192,9 @@ def show_numbers_of_example(p: Page, example: Example) -> None:
         elif before.parts and before.text != after.text:
             shares = [three_digits(before.probability), three_digits(math.exp(effect.after.sum()))]
             key = "example_old" if len(example.heads) == 1 else "example_old_several"
-            st.markdown(text[key].format(before=shares[0], after=shares[1], change=signed(effect.change)))
+            st.markdown(text[key].format(before=shares[0], after=shares[1], change=_in_percent(effect.change)))
+            if note := uncertainty_note(p):
+                st.markdown(note)
         if example.reason:
             st.caption(text[example.reason].format(**_numbers(p, example)))
         st.button(

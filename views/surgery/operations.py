@@ -52,7 +52,7 @@ def choose(p: Page) -> SurgeryChoices:
     """Draw, collapsed, the choices of a click's effect and the map's number; return them and the edits."""
     with st.popover(p.text["settings"], icon=":material/tune:", key="surgery settings"):
         click = _choose(p, "click", CLICKS, help=p.text["click_help"])
-        return SurgeryChoices(edit_list.specs(), click, _choose(p, "what", ("change", "kl")))
+        return SurgeryChoices(edit_list.specs(), click, _choose(p, "what", ("p", "change", "kl")))
 
 
 def importance_map(p: Page, shown: SurgeryViewModel) -> None:
@@ -66,7 +66,7 @@ def importance_map(p: Page, shown: SurgeryViewModel) -> None:
         guess = store.get(p.run, "importance estimate", lambda: estimated_importance(p.trace))
     if found.measured:
         _map(p, shown, shown.importance_map)
-        if long and found.complete and number == "change":
+        if long and found.complete and number != "kl":
             pairs = ([one.change for one in rows.measured] for rows in (guess, found))
             sweeps.say_agreement(p, *map(np.array, pairs))
     elif not sweeps.waits(p, "importance", len(found.heads)):
@@ -74,7 +74,7 @@ def importance_map(p: Page, shown: SurgeryViewModel) -> None:
     elif number == "kl":
         st.caption(p.text["estimate_kl"])
     else:
-        _map(p, shown, shown.map_of(guess), estimated=True)
+        _map(p, shown, shown.map_of(guess, "change"), estimated=True)
         _check(p, guess)
 
 
@@ -92,8 +92,8 @@ def _check(p: Page, guess: Importance) -> None:
 
 
 def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: bool = False) -> None:
-    text, diverging = p.text, shown.choices.number == "change"
-    words = "estimate" if estimated else "map" if diverging else "kl"
+    text, diverging = p.text, shown.choices.number != "kl"
+    words = "estimate" if estimated else {"p": "map", "change": "log", "kl": "kl"}[shown.choices.number]
     show_map(
         value_map(
             drawn.values,
@@ -115,6 +115,7 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
             crossed=list(drawn.crossed),
             outlined=_mask(drawn) if drawn.framed else None,
             numbered=list(drawn.numbered),
+            whole=words == "map",
             legend=text["map_legend"] if diverging else "",
             masked_text=text["not_measured"],
         ),

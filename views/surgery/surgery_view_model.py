@@ -27,8 +27,7 @@ from transformer.runs.head_places import Head, all_heads
 from transformer.runs.traces import Trace
 from views.view_models import RunViewModel
 
-NUMBERED = 6  # most cells of the map with a number
-SMALL = 0.1  # share of the largest number below which none is written
+NUMBERED = 1 / 3  # smallest share of the largest number with which a number is written: cells whose colour is strong
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,13 @@ class SurgeryChoices:
     Attributes:
         edits: The edits as strings (``transformer.runs.edit_specs``), in the order in which they are applied.
         click: What a click on a head does: "zero" and "mean" edit it, "focus" selects it.
-        number: What the map shows for each head, the "change" of log p of the output, or "kl".
+        number: What the map shows for each head: "p", the change of the probability of the output in per cent,
+            "change", that of log p in nats, or "kl".
     """
 
     edits: tuple[str, ...] = ()
     click: str = "zero"
-    number: str = "change"
+    number: str = "p"
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class ImportanceMap:
     """One number for each head, a row for each attention layer.
 
     Attributes:
-        values: [row, head], in nats; NaN where a head was not measured or a layer has fewer heads.
+        values: [row, head], in per cent or nats; NaN where a head was not measured or a layer has fewer heads.
         rows: Stack, kind and layer of each row.
         n_heads: The number of heads of each row.
         breaks: The first row of each kind of attention except the first.
         selected: The cell of the marked head, if there is one.
         framed: The cells of the marked heads, if there are several.
-        numbered: The cells whose numbers are written: the largest, and the marked ones.
+        numbered: The cells whose numbers are written: those with a strong colour, and the marked ones.
         crossed: The cells of the heads that are removed, or replaced by their mean.
     """
 
@@ -94,10 +94,13 @@ class SurgeryViewModel(RunViewModel):
         """The measured importance of all heads."""
         return self.map_of(self.importance)
 
-    def map_of(self, importance: Importance) -> ImportanceMap:
-        """Return the map of ``importance``, which may be an estimate."""
+    def map_of(self, importance: Importance, number: str = "") -> ImportanceMap:
+        """Return the map of ``importance``, which may be an estimate; by default of the chosen number."""
+        number = number or self.choices.number
         kinds = dict.fromkeys((head.stack, head.kind) for head in importance.heads)
-        tables = {place: importance.table(*place, self.choices.number) for place in kinds}
+        tables = {place: importance.table(*place, "kl" if number == "kl" else "change") for place in kinds}
+        if number == "p":
+            tables = {place: 100 * np.expm1(table) for place, table in tables.items()}
         most = max(table.shape[1] for table in tables.values())  # a decoder may have more heads than the encoder
         padded = [
             np.pad(table, ((0, 0), (0, most - table.shape[1])), constant_values=np.nan) for table in tables.values()
@@ -113,7 +116,7 @@ class SurgeryViewModel(RunViewModel):
             breaks=tuple(np.cumsum([len(table) for table in padded])[:-1].tolist()),
             selected=marked[0] if len(marked) == 1 else None,
             framed=marked if len(marked) > 1 else (),
-            numbered=tuple(dict.fromkeys((*largest(values, min(NUMBERED, len(importance.heads) // 3)), *marked))),
+            numbered=tuple(dict.fromkeys((*strong(values), *marked))),
             crossed=tuple(
                 (rows.index((edit.stack, edit.part, edit.layer)), edit.head)
                 for edit in edits
@@ -157,9 +160,8 @@ def surgery_view_model(
     return SurgeryViewModel(trace, location, choices, known, experiment_with or compute, shown)
 
 
-def largest(values: np.ndarray, count: int) -> tuple[tuple[int, int], ...]:
-    """Return the cells with the largest absolute values that are not small beside the largest."""
+def strong(values: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Return the cells whose absolute values are not small beside the largest."""
     sizes = np.nan_to_num(np.abs(values))
-    order = np.argsort(-sizes, axis=None, kind="stable")
-    cells = [divmod(int(index), values.shape[1]) for index in order[:count]]
-    return tuple(cell for cell in cells if sizes[cell] > SMALL * sizes.max())
+    cells = np.argwhere((sizes > 0) & (sizes >= NUMBERED * sizes.max()))
+    return tuple((int(row), int(column)) for row, column in cells)
