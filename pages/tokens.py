@@ -42,7 +42,6 @@ with page("tokens", strip=False, begins=begins) as p:
         p.finish()
     view_model = TokensViewModel(p.trace, p.focus.stack, p.focus.token)
     token_cards(p, view_model)
-    st.subheader(p.text["merges"], anchor=False)
     word_being_built(p)
     with st.container(key="token counts"):  # lessons cover it
         show_counts(view_model, p.text)

@@ -17,7 +17,7 @@ from charts.toolkit.words import _
 if TYPE_CHECKING:
     from transformer.text.tokens import Token, TokenSequence
 
-_ROW = 38  # pixels of a row of boxes
+_ROW = 30  # pixels of a row of boxes
 _MAX_BYTES = 400  # longest ruler whose boxes are wide enough for their texts
 _LONE_BYTE = re.compile(r"⟨[0-9A-F]{2}⟩")
 

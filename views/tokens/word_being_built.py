@@ -2,6 +2,7 @@
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.numbers import number, whole
 from transformer.text import tokenizations
@@ -30,7 +31,9 @@ def word_being_built(p: Page) -> None:
         sequence = p.trace.tokens(p.focus.stack)
         followed = tokenizations.word_of(tokenizer, sequence, p.focus.token)
         followed = followed or most_divided_word(tokenizer, sequence.text)
-        with st.container(horizontal=True, vertical_alignment="bottom"):
+        picture = st.container()
+        controls = st.container(horizontal=True, vertical_alignment="bottom")
+        with controls:
             typed = choice.text(
                 text["word"],
                 default=_as_typed(p, followed),
@@ -49,15 +52,16 @@ def word_being_built(p: Page) -> None:
             length = count_text(len(word), "byte" if tokenizer.alphabet == "byte-level" else "character")
             st.caption(text["too_long"].format(length=length, shown=LONGEST_WORD))
             word = word[:LONGEST_WORD]
-        match tokenizer.kind:
-            case "BPE":
-                _draw_merges(p, word, n_merges)
-            case "WordPiece":
-                _draw_matches(p, word)
-            case "Unigram":
-                _draw_path(p, word)
-            case _:
-                st.markdown(text["whole_word"].format(word=as_plain(_as_typed(p, word))))
+        with picture:
+            match tokenizer.kind:
+                case "BPE":
+                    _draw_merges(p, word, n_merges, controls)
+                case "WordPiece":
+                    _draw_matches(p, word, controls)
+                case "Unigram":
+                    _draw_path(p, word, controls)
+                case _:
+                    st.markdown(text["whole_word"].format(word=as_plain(_as_typed(p, word))))
 
 
 def most_divided_word(tokenizer: Tokenizer, text: str) -> str:
@@ -91,25 +95,28 @@ def _choose_merges(p: Page) -> int:
     )
 
 
-def _choose_step(p: Page, owner: tuple[object, ...], last: int) -> int:
-    """Choose which of the steps 0 … ``last`` is drawn; the last one by default."""
+def _choose_step(p: Page, controls: DeltaGenerator, owner: tuple[object, ...], last: int) -> int:
+    """Choose, among the controls, which of the steps 0 … ``last`` is drawn; the last one by default."""
     if not last:
         return 0
-    return choice.slider(p.text["step"], 0, last, last, key="merge step", owner=(p.focus.checkpoint, *owner))
+    with controls:
+        return choice.slider(
+            p.text["step"], 0, last, last, key="merge step", owner=(p.focus.checkpoint, *owner), width="stretch"
+        )
 
 
-def _draw_merges(p: Page, word: str, n_merges: int | None) -> None:
+def _draw_merges(p: Page, word: str, n_merges: int | None, controls: DeltaGenerator) -> None:
     tokenizer, text = p.checkpoint.tokenizer, p.text
     steps = merge_steps(tokenizer, word, n_merges=n_merges)
     last = len(steps) - 1
-    shown = _choose_step(p, (word, n_merges), last)
+    shown = _choose_step(p, controls, (word, n_merges), last)
     if shown == last:
         sentence = _ends_as(p, word, [tokenizer.readable(piece) for piece in steps[-1].pieces])
     else:
         following = steps[shown + 1]
         left, right = (f"`{in_code(tokenizer.readable(piece))}`" for piece in following.merged)
         sentence = text["waiting"].format(rank=whole(following.rank), left=left, right=right)
-    st.markdown(sentence)
+    st.markdown(f"##### {sentence}")
     show_figure(
         merge_tree(
             [step.pieces for step in steps[: shown + 1]],
@@ -123,10 +130,10 @@ def _draw_merges(p: Page, word: str, n_merges: int | None) -> None:
     )
 
 
-def _draw_matches(p: Page, word: str) -> None:
+def _draw_matches(p: Page, word: str, controls: DeltaGenerator) -> None:
     tokenizer, text = p.checkpoint.tokenizer, p.text
     steps = match_steps(tokenizer, word)
-    shown = _choose_step(p, (word,), len(steps))
+    shown = _choose_step(p, controls, (word,), len(steps))
     pieces = pieces_of(steps)
     if shown < len(steps):
         sentence = text["match_next"].format(rest=f"`{in_code(word[steps[shown].start :])}`")
@@ -134,7 +141,7 @@ def _draw_matches(p: Page, word: str) -> None:
         sentence = text["match_lost"].format(rest=f"`{in_code(word[steps[-1].start :])}`", word=as_plain(word))
     else:
         sentence = _ends_as(p, word, pieces)
-    st.markdown(sentence)
+    st.markdown(f"##### {sentence}")
     show_figure(
         longest_matches(steps[:shown], word=word, n_steps=len(steps)),
         name="longest-match",
@@ -142,10 +149,10 @@ def _draw_matches(p: Page, word: str) -> None:
     )
 
 
-def _draw_path(p: Page, word: str) -> None:
+def _draw_path(p: Page, word: str, controls: DeltaGenerator) -> None:
     tokenizer, text = p.checkpoint.tokenizer, p.text
     places = path_steps(tokenizer, word)
-    shown = max(1, _choose_step(p, (word,), len(places)))
+    shown = max(1, _choose_step(p, controls, (word,), len(places)))
     path = pieces_of_path(places[:shown])
     pieces = [tokenizer.readable(step.piece) for step in path]
     if shown == len(places):
@@ -156,7 +163,7 @@ def _draw_path(p: Page, word: str) -> None:
         sentence = text["path_next"].format(
             part=f"`{in_code(part)}`", total=number(f"{path[-1].total:.2f}"), pieces=listed
         )
-    st.markdown(sentence)
+    st.markdown(f"##### {sentence}")
     show_figure(
         candidate_pieces(places[:shown], word=word, path=path, display=tokenizer.readable),
         name="best-path",
