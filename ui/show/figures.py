@@ -55,6 +55,7 @@ def show_figure(
     on_select: Any = "ignore",
     room: int = 0,
     about: float = 0,
+    narrow: Any = None,
 ) -> None:
     """Show a Plotly or Altair figure over the full width, with its numbers and exports.
 
@@ -66,6 +67,8 @@ def show_figure(
         on_select: A callback; the selection is then in the session's state under ``chart <name>``.
         room: Pixels that its text needs; in a narrower window the figure scrolls sideways.
         about: Where in its width, 0…1, is what the page says of it, to which a narrower window scrolls first.
+        narrow: A Plotly figure of its most important part, which a phone shows in its place; table and exports are
+            those of the whole figure.
     """
     kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
@@ -73,7 +76,7 @@ def show_figure(
     figure = for_a_room(figure, kind=kind)
     with st.container(key=f"figure {name}", gap="xsmall"):
         if room:
-            _scroll_sideways(name, room, about)
+            _scroll_sideways(name, room, about, only_here=narrow is not None)
         if kind == "plotly":
             st.plotly_chart(
                 figure,
@@ -82,6 +85,9 @@ def show_figure(
                 alt=alt or None,
                 config={"displaylogo": False, "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}},
             )
+            if narrow is not None:
+                part = for_a_room(narrow, kind=kind)
+                st.plotly_chart(part, key=f"chart {name} narrow", alt=alt or None, config={"displayModeBar": False})
         else:
             st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
         _below(_keep(figure), kind=kind, name=name, caption=caption, title=_first_sentence(alt))
@@ -95,11 +101,18 @@ class _Kept:
     n_bytes: int
 
 
-def _scroll_sideways(name: str, room: int, about: float) -> None:
-    """Add the style of one figure beside it, since it may be in a fragment (``ui.shell.fragments``)."""
+def _scroll_sideways(name: str, room: int, about: float, *, only_here: bool = False) -> None:
+    """Add the style of one figure beside it, since it may be in a fragment (``ui.shell.fragments``).
+
+    With ``only_here``, a phone shows another figure in its place.
+    """
     chart, own = f".st-key-chart-{name}", f".st-key-figure-{name} > [data-testid='stElementContainer']"
+    swap = (
+        f"@media (max-width: 40rem) {{ {chart} {{ display: none; }} }}"
+        f" @media (min-width: 40.01rem) {{ {chart}-narrow {{ display: none; }} }}"
+    )
     st.html(
-        f"<i></i><style>{_MORE} {chart} {{ {_SCROLLS} --about: {about:.2f}; }}"
+        f"<i></i><style>{swap if only_here else ''} {_MORE} {chart} {{ {_SCROLLS} --about: {about:.2f}; }}"
         f"{own}:has(> .stHtml > style) {{ display: none; }}"
         f"{chart} [data-testid='stFullScreenFrame'] {{ min-width: {room}px; }}</style>"
     )

@@ -1,5 +1,7 @@
 """The first view: one token's vector through the addition and the norm of one sub-layer."""
 
+from functools import partial
+
 import streamlit as st
 
 from charts.toolkit.numbers import number
@@ -10,9 +12,9 @@ from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import PageText, as_plain
 from views.add_norm.add_norm_view_model import AddNormViewModel, norms_by_place
-from views.add_norm.vector_strips_figure import READABLE, Strip, beyond, limit_of, vector_strips
+from views.add_norm.vector_strips_figure import ON_A_PHONE, READABLE, Strip, beyond, limit_of, vector_strips
 
-_ROOM = 640  # pixels that the numbers of a row need; on a phone the figure scrolls
+_ROOM = 640  # pixels that the numbers of a row need; in a narrower window the figure scrolls
 
 
 def choose_norm(p: Page) -> str:
@@ -33,18 +35,23 @@ def one_vector(p: Page, view_model: AddNormViewModel) -> None:
     caption = text["strips_caption_rms" if view_model.is_rms else "strips_caption"].format(width=width)
     if count := beyond(vectors):
         caption += f" {text['strips_beyond'].format(count=count, limit=three_digits(limit_of(vectors)))}"
+    draw = partial(
+        vector_strips,
+        strips,
+        spread=text["strips_rms" if view_model.is_rms else "strips_std"],
+        root_mean_square=view_model.is_rms,
+    )
     show_figure(
-        vector_strips(
-            strips,
-            spread=text["strips_rms" if view_model.is_rms else "strips_std"],
-            root_mean_square=view_model.is_rms,
-            numbers=text["strips_numbers"].format(few=few),
-            all_of_it=text["strips_all"].format(width=width),
-        ),
+        draw(numbers=text["strips_numbers"].format(few=few), all_of_it=text["strips_all"].format(width=width)),
         name="one-vector",
         caption=caption,
         alt=text["strips_alt"].format(token=token),
         room=_ROOM,
+        narrow=draw(
+            numbers=text["strips_numbers_narrow"].format(few=min(ON_A_PHONE, width)),
+            all_of_it=text["strips_all_narrow"].format(width=width),
+            few=ON_A_PHONE,
+        ),
     )
     place = f'"{view_model.stack}", {view_model.layer}, "{view_model.norm}", {view_model.token}'
     show_snippet(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 import plotly.graph_objects as go
@@ -14,9 +15,12 @@ from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet
 
 READABLE = 5  # how many dimensions show their numbers
+_LETTERS = 17  # of a line of a name on a phone
 _ROW, _AROUND = 56, 84  # pixels per row, and around all rows
 _BEYOND = 0.99  # share of the numbers within the scale; otherwise one huge number would hide the others
+ON_A_PHONE = 2  # how many do so on a phone
 _COLUMNS = ([0.0, 0.36], [0.39, 0.92], [0.93, 1.0])  # numbers, distribution of all of them, their spread
+_NARROW = ([0.0, 0.34], [0.38, 0.84], [0.85, 1.0])
 
 
 @dataclass(frozen=True)
@@ -34,18 +38,24 @@ class Strip:
 
 
 def vector_strips(
-    shown: Sequence[Strip], *, spread: str, root_mean_square: bool, numbers: str, all_of_it: str
+    shown: Sequence[Strip],
+    *,
+    spread: str,
+    root_mean_square: bool,
+    numbers: str,
+    all_of_it: str,
+    few: int = READABLE,
 ) -> go.Figure:
     """Draw vectors one below the other: a few of their numbers, the distribution of all, and their spread.
 
-    The first ``READABLE`` dimensions have their numbers, on one diverging scale. Beside them every dimension is a tick
+    The first ``few`` dimensions have their numbers, on one diverging scale. Beside them every dimension is a tick
     at its value, with a band from mean − spread to mean + spread (from −RMS to RMS of a root mean square). Ticks beyond
     ±``limit_of`` are drawn at that limit. ``spread`` is the title of the last column, ``numbers`` and ``all_of_it`` are
     those of the two axes.
     """
     vectors = [as_array(strip.vector, name=strip.name, axes=("dimension",)) for strip in shown]
     limit, width, rows = limit_of(vectors), len(vectors[0]), np.arange(len(vectors))
-    few, whole = min(READABLE, width), np.stack(vectors)
+    few, whole, is_narrow = min(few, width), np.stack(vectors), few < READABLE
     centre = np.zeros(len(rows)) if root_mean_square else whole.mean(axis=1)
     size = np.sqrt(np.square(whole).mean(axis=1)) if root_mean_square else whole.std(axis=1)
     figure = Sheet(n_columns=3)
@@ -95,14 +105,17 @@ def vector_strips(
         col=3,
     )
     style.finish(figure, height=_ROW * len(rows) + _AROUND, top=28)
-    for column, domain in enumerate(_COLUMNS, start=1):
+    for column, domain in enumerate(_NARROW if is_narrow else _COLUMNS, start=1):
         figure.update_xaxes(col=column, domain=domain, showgrid=False, zeroline=False)
     names = [
-        "<br>".join(map(style.escape, strip.name.split("\n") if strip.normalized else [strip.name])) for strip in shown
+        "<br>".join(map(style.escape, _in_lines(strip.name) if is_narrow else strip.name.split("\n")))
+        if strip.normalized or is_narrow
+        else style.escape(strip.name)
+        for strip in shown
     ]
     shared = {"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False}
     figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names)
-    figure.update_yaxes(col=1, tickfont_size=style.TITLE_SIZE)
+    figure.update_yaxes(col=1, tickfont_size=style.TICK_SIZE if is_narrow else style.TITLE_SIZE)
     for column in (2, 3):
         figure.update_yaxes(col=column, showticklabels=False)
     figure.update_xaxes(col=1, title_text=numbers, tickmode="array", tickvals=list(range(few)), range=[-0.5, few - 0.5])
@@ -110,6 +123,11 @@ def vector_strips(
     heads = {"tickmode": "array", "tickvals": [0], "ticktext": [spread], "side": "top"}
     figure.update_xaxes(col=3, **heads, range=[-0.5, 0.5], fixedrange=True)
     return figure.drawn()
+
+
+def _in_lines(name: str) -> list[str]:
+    """Return the name of a row in lines that are narrow enough for a phone."""
+    return [line for part in name.split("\n") for line in wrap(part, _LETTERS, break_long_words=False)]
 
 
 def _two_decimals(value: float) -> str:

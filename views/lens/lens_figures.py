@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from transformer.predictions.lens import Lens, WordProbabilities
 
 COLOURS = ("probability", "rank", "divergence")
+ON_A_PHONE = 3  # columns
 LONGEST = 10  # characters of a word in a cell; the hover has all of them
 # On the left, where it can be seen before a wide grid has been scrolled.
 _BAR = {"x": 0, "xanchor": "left", "lenmode": "pixels", "len": 300}
@@ -42,7 +43,16 @@ def middle_of(lens: Lens, column: int) -> float:
     return (_NAMES + (room - _NAMES) * (column + 0.5) / len(lens.read)) / room
 
 
-def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:
+def narrow_part(lens: Lens, column: int) -> tuple[Lens, int]:
+    """Return the columns around one of them that fit on a phone, and which of them it is."""
+    last = min(len(lens.read), max(column + 2, ON_A_PHONE))
+    first = max(0, last - ON_A_PHONE)
+    return lens.part(first, last), column - first
+
+
+def lens_grid(
+    lens: Lens, *, colour: str = "probability", selected: int | None = None, is_narrow: bool = False
+) -> go.Figure:
     """Draw the most likely word after every step at every position, the last step on top.
 
     A frame marks the step from which the followed word is the most likely.
@@ -52,6 +62,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
         colour: "probability" of the followed word (0…1), its "rank" (bright = 1, logarithmic), or the "divergence" from
             the last step, KL in nats (bright = 0).
         selected: Index of the position whose column is marked.
+        is_narrow: Whether it has room for a phone's width only: then the axes have no titles.
     """
     if colour not in COLOURS:
         raise ValueError(f"colour is {colour!r}; choose one of {', '.join(COLOURS)}")
@@ -83,8 +94,8 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     figure.update_xaxes(**{**reads, "tickfont_size": style.TICK_SIZE})
     for position, step in enumerate(lens.decided):
         if step >= 0:
-            box = {"x0": position - 0.46, "x1": position + 0.46, "y0": int(step) - 0.44, "y1": int(step) + 0.44}
-            line = {"color": style.CHOSEN, "width": 5 if position == selected else 2}
+            box = {"x0": position - 0.48, "x1": position + 0.48, "y0": int(step) - 0.46, "y1": int(step) + 0.46}
+            line = {"color": style.CHOSEN, "width": 4 if position == selected else 2}
             figure.add_shape(type="rect", **box, line=line)
     if other:
         for position, word in enumerate(lens.followed_words):
@@ -94,6 +105,10 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     if selected is not None:
         whole = {"x0": selected - 0.5, "x1": selected + 0.5, "y0": -0.5, "y1": n_steps - 0.5, "name": "focus"}
         figure.add_shape(type="rect", **whole, line={"color": style.NEUTRAL, "width": 3, "dash": "dot"})
+    if is_narrow:
+        trace["colorbar"] |= {"len": 190, "title": {"text": ""}}
+        figure.update_xaxes(title_text="")
+        figure.update_yaxes(title_text="")
     return figure.drawn()
 
 
@@ -220,4 +235,6 @@ def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Fig
 
 
 def _short(word: str) -> str:
+    """Return a word as it fits into a cell, without the dot that stands for its space."""
+    word = word.removeprefix("·") or word
     return word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…"

@@ -16,6 +16,7 @@ from transformer.text.sentence_files import read_sentences, sentence_digest
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
 from ui.compute.store import store
+from ui.lab.uncertain_output import uncertainty_note
 from ui.shell import choice, page_state
 from ui.shell.choice import chosen_option
 from ui.shell.focus import FIRST_CHOSEN
@@ -23,7 +24,15 @@ from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, in_code
-from views.lens.lens_figures import COLOURS, lens_agreement, lens_grid, middle_of, room_of, word_probabilities
+from views.lens.lens_figures import (
+    COLOURS,
+    lens_agreement,
+    lens_grid,
+    middle_of,
+    narrow_part,
+    room_of,
+    word_probabilities,
+)
 from views.lens.lens_view_model import (
     MAX_COLUMNS,
     LensChoices,
@@ -111,12 +120,13 @@ def draw(p: Page, shown: LensViewModel) -> None:
     """Draw the grid, below a sentence about one of its columns."""
     text, lens = p.text, shown.lens
     if shown.selected is not None:
-        st.markdown(_say_place(p, shown))
+        st.markdown(_say_place(p, shown) + uncertainty_note(p))
     st.caption(text["legend"].format(colour=_say_colour(p, shown)))
     window = ""
     if (count := n_columns(p.trace)) > len(lens.read):
         last = lens.first + len(lens.read) - 1
         window = " " + text["window_caption"].format(first=lens.first, last=last, count=count)
+    part, column = narrow_part(lens, shown.selected or 0)
     show_figure(
         lens_grid(lens, colour=shown.choices.colour, selected=shown.selected),
         name=GRID,
@@ -124,6 +134,9 @@ def draw(p: Page, shown: LensViewModel) -> None:
         alt=text["grid_alt"],
         room=room_of(lens),
         about=0 if shown.selected is None else middle_of(lens, shown.selected),
+        narrow=lens_grid(
+            part, colour=shown.choices.colour, selected=None if shown.selected is None else column, is_narrow=True
+        ),
     )
 
 
@@ -136,7 +149,9 @@ def _say_colour(p: Page, shown: LensViewModel) -> str:
 
 def _say_counts(p: Page, shown: LensViewModel) -> str:
     """Say in how many columns the top row changes the prediction, or does not have the followed word."""
-    if shown.lens.of_classes or shown.n_never:
+    if shown.lens.of_classes and not shown.n_never:
+        return ""
+    if shown.n_never:
         key, count = "top_never", shown.n_never
     else:
         key, count = "top" if shown.n_late else "top_none", shown.n_late
