@@ -8,7 +8,7 @@ import pytest
 from charts.toolkit import style
 from tests.figures import small_lens
 from transformer.predictions.lens import WordProbabilities
-from views.lens.lens_figures import lens_agreement, lens_grid, word_probabilities
+from views.lens.lens_figures import ON_A_PHONE, lens_agreement, lens_grid, narrow_part, word_probabilities
 
 
 def test_cells_hold_words_and_the_final_one_is_bold():
@@ -17,12 +17,21 @@ def test_cells_hold_words_and_the_final_one_is_bold():
     np.testing.assert_array_equal(heatmap.z, small_lens().probability.astype(np.float32))
     assert (heatmap.zmin, heatmap.zmax) == (0, 1)
     by_place = {(y, x): text for y, x, text in zip(texts.y, texts.x, texts.text, strict=True)}
-    assert by_place[(0, 0)] == "<b>·&lt;b&gt;</b>"
-    assert by_place[(0, 1)] == "·&#36;y&#36;"
-    assert by_place[(0, 2)] == "·incompre…", "a long word is cut, the hover has it whole"
+    assert by_place[(0, 0)] == "<b>&lt;b&gt;</b>"
+    assert by_place[(0, 1)] == "&#36;y&#36;"
+    assert by_place[(0, 2)] == "incompreh…", "a long word is cut, the hover has it whole"
     assert "·incomprehensible  0.4<br>·&lt;b&gt;  0.3" == heatmap.text[0][2]
     assert figure.layout.yaxis.range[0] < figure.layout.yaxis.range[1], "the last step is on top"
     assert "the prediction" in figure.layout.yaxis.ticktext[-1]
+
+
+@pytest.mark.parametrize(("column", "expected"), [(0, (0, 0)), (1, (0, 1)), (2, (1, 1)), (3, (1, 2))])
+def test_a_phone_shows_the_columns_around_the_one_that_is_followed(column: int, expected: tuple[int, int]) -> None:
+    part, place = narrow_part(small_lens(), column)
+    assert (part.first, place) == expected and len(part.read) == ON_A_PHONE
+    assert part.read[place] == small_lens().read[column]
+    narrow = lens_grid(part, selected=place, is_narrow=True)
+    assert not narrow.layout.xaxis.title.text and not narrow.data[0].colorbar.title.text, "no room for titles"
 
 
 def test_a_frame_marks_where_each_answer_is_decided():
@@ -33,7 +42,7 @@ def test_a_frame_marks_where_each_answer_is_decided():
 
 def test_the_followed_words_stand_above_where_they_are_not_the_answer():
     above = [note.text for note in lens_grid(small_lens()).layout.annotations]
-    assert above == ["<b>·&lt;b&gt;</b>"] * 4
+    assert above == ["<b>&lt;b&gt;</b>"] * 4
     lens = small_lens(followed=np.array([5, 5, 5, 7]))
     assert not lens_grid(lens).layout.annotations
 
