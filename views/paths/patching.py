@@ -284,7 +284,7 @@ def say_swap(p: Page, shown: PathsViewModel) -> str:
 
 
 def _filled_token(shown: PathsViewModel) -> str:
-    """Return the token at whose position a model that fills in words predicts; "" if it is the swapped one."""
+    """Return the token where a model that fills in words predicts; "" for the swapped one."""
     config, row = shown.contrast.checkpoint.config, shown.turn.row
     if config.has_decoder or config.n_classes or row in shown.contrast.differing["encoder"]:
         return ""

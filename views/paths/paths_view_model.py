@@ -181,7 +181,7 @@ class PathsViewModel:
 
     @cached_property
     def columns(self) -> tuple[int, ...]:
-        """The columns that are drawn: those of tokens at which a patch has an effect, unless there are only few."""
+        """The drawn columns: those of tokens at which a patch has an effect, or all if they are few."""
         every = tuple(range(len(self.column_labels)))
         if self.choices.patches == "heads" or self.choices.every_token or len(every) <= NARROW:
             return every
@@ -261,7 +261,7 @@ class PathsViewModel:
 
     @property
     def arrived_share(self) -> float | None:
-        """The share that has reached the last token read before the last layer; ``None`` if it is all or nothing."""
+        """The share that enters the last layer at the last token; ``None`` if it is all or nothing."""
         last = self.trace.n_layers("decoder") - 1
         share = self.values[self.cell_of(self.patched_at("decoder", last, self.turn.row))]
         return float(share) if LEAST_SHOWN <= share <= 1 - LEAST_SHOWN else None
