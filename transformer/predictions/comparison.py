@@ -171,6 +171,11 @@ class Shift(NamedTuple):
     after: str
     cells: tuple[tuple[int, int], tuple[int, int]]
 
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of the three tokens, by the names of their fields."""
+        return {"query": self.query, "before": self.before, "after": self.after}
+
 
 def largest_shift(first: AttentionView, second: AttentionView, *, head: int, to_words: bool = False) -> Shift | None:
     """Return the row of a head that attends most clearly to another token in the second run.

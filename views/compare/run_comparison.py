@@ -120,7 +120,7 @@ def _reason(p: Page, shown: CompareViewModel) -> str:
         return p.text["followed" if shown.swapped_outputs else "followed_rest"].format(**words, head=head)
     if shift is None:
         return ""
-    words = {name: token_name(label) for name, label in shift._asdict().items()}
+    words = {name: token_name(label) for name, label in shift.labels.items()}
     row = "shift_predicting" if location.kind == "cross" else "shift_reading"
     if location.kind == "cross" and shown.changed_row.queries[0] != shown.changed_row.queries[1]:
         row, words["other"] = "shift_predicting_other", token_name(shown.changed_row.queries[1])

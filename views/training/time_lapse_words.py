@@ -102,7 +102,7 @@ def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
     if shown.shift is None:
         share = percent_digits(shown.most_changed[1])
         return text["early_share"].format(when=begin, head=head_name(shown.most_changed[0], text), change=share)
-    words = {name: token_name(label) for name, label in shown.shift._asdict().items()}
+    words = {name: token_name(label) for name, label in shown.shift.labels.items()}
     row = "early_predicting" if shown.location.kind == "cross" else "early_reading"
     role = page_text("heads")["role"][shown.roles[-1].role]
     return text[row].format(when=begin, head=head_in_full(shown.location), role=role, **words)
