@@ -29,6 +29,7 @@ _HOME = {
     "load": "files.checkpoints",
     "snapshot": "files.snapshots",
     "snapshot_steps": "files.snapshots",
+    "untrained": "files.untrained",
     "save": "files.checkpoints",
     "trace": "runs.tracing",
     "trace_of": "runs.tracing",

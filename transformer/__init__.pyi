@@ -12,6 +12,7 @@ from transformer.files.checkpoints import load as load
 from transformer.files.checkpoints import save as save
 from transformer.files.snapshots import snapshot as snapshot
 from transformer.files.snapshots import snapshot_steps as snapshot_steps
+from transformer.files.untrained import untrained as untrained
 from transformer.probes import Edit as Edit
 from transformer.probes import Probe as Probe
 from transformer.probes import record as record

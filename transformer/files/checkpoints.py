@@ -28,6 +28,7 @@ from transformer.files.layout import (
     fingerprint,
     is_foreign,
     own_config,
+    random_fingerprint,
     shown_fingerprints,
     shown_name,
     with_adapter,
@@ -63,6 +64,7 @@ class Checkpoint:
         unread: Original tensors that are not used.
         adapter: The LoRA adapter that is merged into the weights, if any.
         prompt: Meaning of a typed text, if it is not plain text (``transformer.files.chats``).
+        seed: Seed of random weights that replace those of the file (``transformer.files.untrained``), if any.
     """
 
     path: Path
@@ -75,6 +77,7 @@ class Checkpoint:
     unread: tuple[str, ...] = ()
     prompt: Prompt | None = None
     adapter: Adapter | None = None
+    seed: int | None = None
 
     @property
     def framing(self) -> Framing:
@@ -110,6 +113,8 @@ class Checkpoint:
     def fingerprint(self) -> str:
         """SHA-256 of weights, config and tokenizer, in hexadecimal: identifies exactly this checkpoint."""
         of_weights = fingerprint(self.path, weights=self.weights)
+        if self.seed is not None:
+            return random_fingerprint(of_weights, self.seed)
         return with_adapter(of_weights, self.adapter.files) if self.adapter else of_weights
 
     @property

@@ -48,6 +48,11 @@ def with_adapter(fingerprint: str, files: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
+def random_fingerprint(fingerprint: str, seed: int) -> str:
+    """Return the fingerprint of a model that has random weights instead of those with ``fingerprint``."""
+    return hashlib.sha256(f"{fingerprint} with random weights, seed {seed}".encode()).hexdigest()
+
+
 def file_of_results(path: Path, name: str) -> Path:
     """Return where a file of results, such as ``head_roles.json``, is stored.
 
