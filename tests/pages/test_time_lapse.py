@@ -22,7 +22,7 @@ from tests.pages.conftest import codes, is_fine, said
 from tests.transformer.files.test_trainer_folder import write_training
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.heads.head_roles import HeadRole
-from transformer.heads.roles_through_training import Moment, changed_most, development
+from transformer.heads.roles_through_training import Moment, changed_most, development, moment_of
 from transformer.interventions.experiment import same_tokens
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.attention_view import AttentionView
@@ -31,17 +31,17 @@ from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import as_plain, page_text
 from views.training.time_lapse_words import (
+    beginning,
     change,
     likely,
-    mark_shared_words,
     marked,
+    note,
     probability,
     shortened,
     step_names,
     story,
     summary,
-    title,
-    when,
+    titles,
 )
 from views.training.training_view_model import TrainingViewModel, telling_head, training_view_model
 
@@ -110,14 +110,16 @@ def test_it_opens_on_the_sentence_early_and_late_with_what_changed(open_app: Cal
     is_fine(app)
     first, *_, last = development(grown, SENTENCE)
     shown = training_view_model((first, last))
-    titles = [element.value for element in app.markdown if element.value.startswith("#### ")]
-    assert titles == [f"#### {TEXT['early_untrained']}", f"#### {TEXT['early_after'].format(step='1,700')}"]
-    pair = ((first, last), (last, first))
-    outputs = [f"##### {marked(shortened(one.text, other.text), other.text)}" for one, other in pair]
+    titles = [element.value for element in app.markdown if element.value.startswith("##### ")]
+    assert titles[-2:] == [f"##### {TEXT['early_before']}", f"##### {TEXT['early_after'].format(step='1,700')}"]
+    outputs = [f"#### {as_plain(shortened(one.text, last.text))}" for one in (first, last)]
     assert [element.value for element in app.markdown if element.value in outputs] == outputs
-    assert first.text != last.text and TEXT["time_likely"].partition("{")[0] in said(app)
+    assert first.text != last.text
+    for key, moment in (("early_other", first), ("early_this", last)):
+        assert TEXT[key].format(probability=probability(moment)) in said(app)
     assert shown.location == telling_head((first, last))
-    assert change(shown, TEXT, card=grown.card) in said(app)
+    assert change(shown, TEXT, predicted=transformer.trace(grown, SENTENCE).prediction) in said(app)
+    assert TEXT["early_random"] not in said(app), "its first snapshot is the model before training"
     assert len([one for one in app.get("bidi_component") if "training map" in one.proto.id]) == 2
 
 
@@ -132,10 +134,46 @@ def test_where_a_model_adds_nothing_it_shows_how_probable_the_text_was(open_app:
     is_fine(app)
     question = prediction_rows(trace)
     assert question.everywhere, "the model finds the text complete"
-    for model in (snapshot(checkpoint, 0), checkpoint):
+    for model in (transformer.untrained(checkpoint), checkpoint):
         logs = question.chosen(question.log_probabilities(same_tokens(trace, checkpoint=model)))
         share = percent_digits(math.exp(logs.mean()))
         assert TEXT["early_typed"].format(probability=share) in said(app)
+
+
+def test_a_run_that_continued_opens_on_random_weights(open_app: Callable, monkeypatch) -> None:
+    """Its own start already writes French, which shows nothing of what training did."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence, checkpoint = "The cat sat.", transformer.load(ROOT / "checkpoints" / "en-fr")
+    app = open_app("training", checkpoint="en-fr", sentence=sentence)
+    is_fine(app)
+    trace = transformer.trace(checkpoint, sentence)
+    random = moment_of(transformer.untrained(checkpoint), None, trace, max_new_tokens=12)
+    final = moment_of(checkpoint, 4200, trace)
+    shown = [element.value for element in app.markdown]
+    assert f"##### {TEXT['early_random']}" in shown and f"##### {TEXT['early_trained']}" in shown
+    assert f"#### {as_plain(beginning(random.text))}" in shown and f"#### {as_plain(final.text)}" in shown
+    assert TEXT["early_other"].format(probability=probability(random)) in said(app)
+    assert TEXT["early_this"].format(probability=probability(final)) in said(app)
+    assert random.log_probability < final.log_probability - 10
+
+
+def test_the_time_lapse_of_a_run_that_continued_counts_its_own_steps(open_app: Callable, monkeypatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("training", checkpoint="en-fr", sentence="The cat sat.", **{"training section": "time"})
+    is_fine(app)
+    options = list(app.select_slider(key="training_step").options)
+    assert options == ["random weights", "0 (started from en-fr-2017)", "400", "4,200 (final)"]
+    assert app.dataframe[0].value[TEXT["time_column_step"]].tolist() == [0, 400, 4200]
+    moments = development(transformer.load(ROOT / "checkpoints" / "en-fr"), "The cat sat.")
+    assert summary(training_view_model(moments), TEXT) in said(app)
+
+
+def test_a_classifier_is_compared_with_a_guess(open_app: Callable, monkeypatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("training", checkpoint="sentiment", sentence="A wonderful film.")
+    is_fine(app)
+    assert TEXT["early_guess"].format(probability=percent_digits(0.5)) in said(app)
+    assert app.segmented_control(key="training section").options[0] == TEXT["section_early"]
 
 
 def test_a_long_output_is_cut_between_words() -> None:
@@ -144,6 +182,12 @@ def test_a_long_output_is_cut_between_words() -> None:
         cut = shortened("longer words " * 20, other)
         assert cut.endswith("words …") or cut.endswith("longer …")
         assert longest - 8 < len(cut) <= longest + 2, "as long as the other output, within limits"
+
+
+def test_noise_is_cut_to_one_line() -> None:
+    assert beginning("no " * 12) == "no no no no no no no no no no …"
+    assert beginning("word" * 12) == f"{'word' * 12}"[:30] + " …"
+    assert beginning("Ka Ka") == "Ka Ka …"
 
 
 def test_an_address_of_the_curves_opens_the_section_that_they_are_in(open_app: Callable, grown) -> None:
@@ -239,25 +283,31 @@ def test_steps_have_names() -> None:
     assert step_names(moments_of("none", last=None), TEXT, card="") == ["final"]
     fine_tuned = "| began as | the checkpoint `en-fr` |"
     assert step_names(moments_of("none", "none"), TEXT, card=fine_tuned)[0] == "0 (started from en-fr)"
+    random = replace(moments_of("none")[0], has_random_weights=True)
+    names = step_names([random, *moments_of("none", "none")], TEXT, card=fine_tuned)
+    assert names == ["random weights", "0 (started from en-fr)", "700 (final)"]
 
 
-def test_the_label_of_the_first_output_names_the_model_that_the_training_began_from() -> None:
-    """A run that begins with trained weights writes French at once: “Before training” would be wrong."""
+def test_titles_say_what_the_training_began_with() -> None:
+    """4,200 steps that continued from another model did not begin with the random weights beside them."""
     early, late = moments_of("none", "none", last=4200)
-    card = "| began as | the checkpoint `en-fr-2017` |"
-    assert when(early, TEXT, card=card) == "At the start"
-    assert title(early, TEXT, card=card) == r"At the start :small[(with the weights of en\-fr\-2017)]"
-    own = transformer.load(ROOT / "checkpoints" / "en-fr").card
-    fresh = TEXT["early_began_fresh"].format(name=as_plain("en-fr-2017"))
-    assert title(early, TEXT, card=own) == f"At the start :small[{fresh}]", "its even map is not that of en-fr-2017"
-    assert title(late, TEXT, card=card) == "After 4,200 steps"
-    assert title(early, TEXT, card="") == "Before training"
+    random, card = replace(early, step=None, has_random_weights=True), "| began as | the checkpoint `en-fr-2017` |"
+    from_random, from_start = shown_of([random, late]), shown_of([early, late])
+    assert titles(from_random, TEXT, card=card) == ("Before any training: random weights", "After training")
+    assert r"continued from en\-fr\-2017" in note(from_random, TEXT, card=card)
+    assert titles(from_random, TEXT, card="") == ("Before any training: random weights", "After 4,200 steps")
+    assert note(from_random, TEXT, card="") == TEXT["early_seed"].format(seed=0)
+    assert titles(from_start, TEXT, card="") == ("Before training", "After 4,200 steps")
+    assert note(from_start, TEXT, card="") == ""
 
 
-def test_no_word_is_green_where_both_outputs_are_the_same() -> None:
-    """Green words are explained only where the outputs differ."""
-    assert mark_shared_words("Le chat.", "Le chat.") == r"Le chat\."
-    assert mark_shared_words("Le chat.", "Le chien.").startswith(":green[Le]")
+def test_what_a_head_learned_is_said_in_shares_of_its_attention() -> None:
+    moments = moments_of("none", "diagonal")
+    assert change(shown_of(moments), TEXT) == (
+        "To predict **a₄**, **a₄** gets 25% of the attention before, **100%** after: "
+        "cross-attention, layer 1, head 3 now **follows the word order**."
+    )
+    assert change(shown_of(moments_of("none", "none")), TEXT).endswith(":gray[(cross-attention, layer 1, head 3)].")
 
 
 def test_green_is_explained_where_a_word_is_green() -> None:

@@ -32,8 +32,8 @@ def test_training_draws_the_curves_of_history_csv(open_app: Callable, history: P
     is_fine(app)
     counted = "labelled examples" if history.parent.name == "tiny-sentiment" else "predicted tokens"
     assert "100 steps" in said(app) and f"1,800 {counted}" in said(app) and "2 minutes" in said(app)
-    assert said(app).count("100 steps") == 1
-    assert app.segmented_control(key="training section").options[0] == "Curves"  # no snapshots, no early picture
+    assert said(app).count("took **100 steps**") == 1
+    assert app.segmented_control(key="training section").options[0] == "Before and after"
     assert app.dataframe[0].value["train_loss"].tolist() == [5.5, 4.5]
     assert len(app.get("vega_lite_chart")) == 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,9 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from transformer.files.model_card import checkpoint_step
-from transformer.heads.head_roles import RESTING
+from transformer.heads.head_roles import RESTING, HeadRole
 from transformer.heads.role_measures import UNCLEAR
 from transformer.heads.roles_through_training import Moment, changed_most, development, map_change, moment_of
-from transformer.predictions.comparison import Shift, largest_shift
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
@@ -23,7 +23,7 @@ from transformer.training.recipe import load_recipe
 from ui.words.texts import page_text
 from views.heads.heads_view_model import heads_view_model
 from views.training.curves import facts, rate_caption, score_caption
-from views.training.training_view_model import mean_probability, training_view_model
+from views.training.training_view_model import mean_probability, telling_row, training_view_model
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_it_opens_on_the_head_with_a_role_that_changes_most_and_on_another_outpu
         before, after = (moment.view(place.stack, place.layer, place.kind) for moment in (shown.early, shown.late))
         changes.append(map_change(before, after)[place.head])
     assert shown.location == taught[int(np.argmax(changes))]
-    assert shown.early.text != shown.late.text and shown.shift is not None
+    assert shown.early.text != shown.late.text and shown.gain(None) is not None
     assert mean_probability(shown.late) > 2 * mean_probability(shown.early)
 
 
@@ -56,16 +56,39 @@ def test_it_counts_the_heads_with_a_role_as_the_heads_page_does() -> None:
     assert last.at_rest > last.clear_roles > 0
 
 
-def test_the_row_that_it_names_ends_on_a_word_where_one_does() -> None:
-    tokens = TokenSequence(tuple(Token(index, index, word, word) for index, word in enumerate(("a", "b", "."))))
-    allowed = np.ones((3, 3), dtype=bool)
-    maps = [[1, 0, 0], [0.2, 0.8, 0], [0, 0, 1]], [[0, 0, 1], [0.7, 0.3, 0], [0, 0, 1]]
-    early, late = (
-        AttentionView("x", "encoder", 0, "self", weights, allowed, weights, tokens, tokens)
-        for weights in np.array(maps, dtype=np.float32)[:, None]
-    )
-    assert largest_shift(early, late, head=0).after == "."
-    assert largest_shift(early, late, head=0, to_words=True) == Shift("b", "b", "a", ((1, 1), (1, 0)))
+def view_of(weights: list[list[float]], words: tuple[str, ...] = ("a", "b", ".")) -> AttentionView:
+    tokens = TokenSequence(tuple(Token(index, index, word, word) for index, word in enumerate(words)))
+    values = np.array([weights], dtype=np.float32)
+    return AttentionView("x", "encoder", 0, "self", values, np.ones(values.shape[1:], bool), values, tokens, tokens)
+
+
+def moment_with(view: AttentionView, *, predicted: tuple[tuple[str, float], ...] = ()) -> Moment:
+    role = HeadRole("encoder", "self", 0, 0, "none", {})
+    return Moment(None, "", math.nan, 0, 0.0, (view,), (role,), predicted=predicted)
+
+
+def test_the_row_that_it_names_is_of_a_word_that_gained_most_for_a_word() -> None:
+    early = view_of([[1, 0, 0], [0.2, 0.8, 0], [0, 0, 1]])
+    late = view_of([[0, 0, 1], [0.7, 0.3, 0], [1, 0, 0]])
+    gain = training_view_model([moment_with(early), moment_with(late)]).gain(None)
+    assert gain is not None and (gain.query, gain.key) == ("b", "a"), "not the full stop, whose row changes more"
+    assert (gain.before, gain.after) == pytest.approx((0.2, 0.7))
+    assert training_view_model([moment_with(early)] * 2).gain(None) is None
+
+
+def test_the_row_of_a_typed_text_is_one_that_was_learned() -> None:
+    view, displays = view_of([[1.0] * 3] * 3), ("·pie", "akes", "·Sunday", ".")
+    early = moment_with(view, predicted=(("·x", 0.9), ("x", 0.1), ("·x", 0.1), ("·x", 0.1)))
+    late = moment_with(view, predicted=(("·pie", 0.4), ("akes", 0.9), ("·day", 0.8), (".", 1.0)))
+    assert telling_row(training_view_model([early, late]), displays) == 0, "a whole word, and right"
+    assert telling_row(training_view_model([early, early]), displays) is None
+
+
+def test_the_run_itself_is_without_random_weights(moments) -> None:
+    random = replace(moments[0], step=None, has_random_weights=True)
+    shown = training_view_model((random, *moments), Head("decoder", "cross", 1, 0))
+    assert shown.early is random and shown.run.moments == moments
+    assert shown.run.location == shown.location
 
 
 def test_distances_are_to_the_final_map(moments) -> None:

@@ -40,6 +40,7 @@ from transformer.interventions.experiment import same_tokens
 from transformer.predictions.answer_probabilities import entropy, prediction_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode
+from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head, LocatedAtHead
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -54,7 +55,7 @@ class Moment:
     """The model at one step of its training, on one sentence.
 
     Attributes:
-        step: ``None`` for a finished checkpoint that does not state it.
+        step: ``None`` for a finished checkpoint that does not state it, and for random weights.
         text: Output that it generates by itself, greedily.
         log_probability: Σ log p of the finished model's output, over ``n_tokens`` tokens (NaN if nothing is predicted).
         uncertainty: Entropy of its predictions in bits, averaged over these tokens; at most log₂ of the vocabulary size
@@ -63,6 +64,10 @@ class Moment:
         roles: Roles of all heads.
         typed_log_probability: Mean log p per token where there is no output: of the text that a decoder-only model
             reads, or of the finished model's predictions; NaN if there is an output.
+        predicted: In every row that the output was predicted from, what this model predicts there, with its
+            probability.
+        is_cut: Whether ``text`` ended at a limit, not by itself.
+        has_random_weights: Whether it is the model before any training (``transformer.untrained``).
     """
 
     step: int | None
@@ -73,6 +78,9 @@ class Moment:
     views: tuple[AttentionView, ...]
     roles: tuple[HeadRole, ...]
     typed_log_probability: float = math.nan
+    predicted: tuple[tuple[str, float], ...] = ()
+    is_cut: bool = False
+    has_random_weights: bool = False
 
     def view(self, stack: str, layer: int, kind: str) -> AttentionView:
         """Return all heads of one attention layer.
@@ -132,23 +140,30 @@ def development(checkpoint: Checkpoint, sentence: str, target: str | None = None
     return (*moments, moment_of(checkpoint, own, trace))
 
 
-def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
-    """Run ``checkpoint`` (the model at ``step``) on the tokens of ``trace``, from the finished model."""
+def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace, *, max_new_tokens: int | None = None) -> Moment:
+    """Run ``checkpoint`` (the model at ``step``) on the tokens of ``trace``, from the finished model.
+
+    ``max_new_tokens`` limits its own output: a model with random weights rarely ends a text.
+    """
     here = same_tokens(trace, checkpoint=checkpoint)
     views = here.attention_views()
     question = prediction_rows(trace)
     n_tokens = 0 if question.everywhere else len(question.ids)
     logs = question.log_probabilities(here)  # [token, vocabulary]
     typed = question.chosen(logs).mean() if question.everywhere and question.ids else math.nan
+    text, is_cut = _own_answer(checkpoint, trace.run, max_new_tokens)
     return Moment(
         step=step,
-        text=_own_answer(checkpoint, trace.run),
+        text=text,
         log_probability=float(question.chosen(logs).sum()) if n_tokens else float("nan"),
         n_tokens=n_tokens,
         uncertainty=float(entropy(logs).mean()) if n_tokens else float("nan"),
         views=views,
         roles=tuple(role for view in views for role in sentence_roles(view)),
         typed_log_probability=float(typed),
+        predicted=_most_likely(checkpoint, logs),
+        is_cut=is_cut,
+        has_random_weights=checkpoint.seed is not None,
     )
 
 
@@ -223,10 +238,22 @@ def shared_words(text: str, other: str) -> tuple[tuple[str, bool], ...]:
     return tuple((piece, index in shared) for index, piece in enumerate(pieces))
 
 
-def _own_answer(checkpoint: Checkpoint, run: Run) -> str:
+def _own_answer(checkpoint: Checkpoint, run: Run, max_new_tokens: int | None) -> tuple[str, bool]:
+    """Return the output that the model generates, and whether it ended at the limit."""
     if checkpoint.config.has_decoder:
-        return decode(checkpoint, run.sentence, source_pads=run.source_pads).text
-    return trace_sentence(checkpoint, run.sentence, source_pads=run.source_pads).text
+        strategy = Greedy(max_new_tokens)
+        written = decode(checkpoint, run.sentence, strategy, source_pads=run.source_pads)
+        return written.text, not written.finished
+    return trace_sentence(checkpoint, run.sentence, source_pads=run.source_pads).text, False
+
+
+def _most_likely(checkpoint: Checkpoint, logs: np.ndarray) -> tuple[tuple[str, float], ...]:
+    """Return the most likely token or class of every row of ``logs``, with its probability."""
+    names = checkpoint.config.class_names
+    return tuple(
+        (names[best] if names else checkpoint.tokenizer.display(best), float(np.exp(row[best])))
+        for row, best in zip(logs, logs.argmax(axis=-1).tolist(), strict=True)
+    )
 
 
 FILE = "head_history.json"

@@ -177,17 +177,11 @@ class Shift(NamedTuple):
         return {"query": self.query, "before": self.before, "after": self.after}
 
 
-def largest_shift(first: AttentionView, second: AttentionView, *, head: int, to_words: bool = False) -> Shift | None:
+def largest_shift(first: AttentionView, second: AttentionView, *, head: int) -> Shift | None:
     """Return the row of a head that attends most clearly to another token in the second run.
 
     Rows of words come before those of punctuation and special tokens. ``None`` where every row that corresponds
     attends most to the same token in both runs.
-
-    Args:
-        first: First view.
-        second: Second view.
-        head: The head.
-        to_words: Whether rows that attend to a word in the second run come before the others.
     """
     rows, other_rows = align(first.query, second.query).positions
     keys, other_keys = align(first.key, second.key).positions
@@ -198,8 +192,7 @@ def largest_shift(first: AttentionView, second: AttentionView, *, head: int, to_
         before, after = int(weights.argmax()), int(others.argmax())
         if partners.get(before) != after:
             weight = float(min(weights[before], others[after]))
-            goal = to_words and _is_word(second.key[after])
-            found.append((_is_word(first.query[row]), goal, weight, row, other_row, before, after))
+            found.append((_is_word(first.query[row]), weight, row, other_row, before, after))
     if not found:
         return None
     *_, row, other_row, before, after = max(found)

@@ -25,7 +25,7 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
 from views.training.head_history import roles_through_training
-from views.training.moments import moments_at, say_what_is_broken, with_snapshots
+from views.training.moments import RANDOM, Step, moments_at, say_what_is_broken, shown_steps, with_snapshots
 from views.training.time_lapse_figures import map_strip, role_timeline
 from views.training.time_lapse_words import likely, marked, step_name, step_names, story, summary
 from views.training.training_view_model import TrainingViewModel, training_view_model
@@ -38,16 +38,16 @@ _FEW_KEYS = 10  # a map of more columns takes the whole width
 
 def time_lapse(p: Page) -> None:
     """Draw the sentence at every step with a snapshot."""
-    steps = training_steps(p.checkpoint)
-    if not steps:
+    if not training_steps(p.checkpoint):
         p.nothing_to_show(without_snapshots(p))
+    steps = shown_steps(p.checkpoint)
     say_what_is_broken(p, steps)
-    if len(moments_at(p, steps)) < 2:
+    if sum(not moment.has_random_weights for moment in moments_at(p, steps)) < 2:
         p.finish()
     row = st.container(horizontal=True, vertical_alignment="bottom", key="time-lapse head")
     selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=row)
     shown = _view_model(p, steps)
-    most, moved = shown.most_changed
+    most, moved = shown.run.most_changed
     row.button(
         p.text["time_most"],
         icon=":material/trending_up:",
@@ -56,8 +56,8 @@ def time_lapse(p: Page) -> None:
         args=(SelectHead(most.layer, most.head, most.stack, most.kind),),
     )
     _through_time(p, steps)
-    _table(p, shown)
-    _arithmetic(p, shown)
+    _table(p, shown.run)
+    _arithmetic(p, shown.run)
     roles_through_training(p)
 
 
@@ -67,13 +67,13 @@ def without_snapshots(p: Page) -> str:
     return p.text["time_none"] + (" " + p.text["time_others"].format(names=others) if others else "")
 
 
-def _view_model(p: Page, steps: Sequence[int | None]) -> TrainingViewModel:
+def _view_model(p: Page, steps: Sequence[Step]) -> TrainingViewModel:
     focus = p.focus
     return training_view_model(moments_at(p, steps), Head(focus.stack, focus.kind, focus.layer, focus.head))
 
 
 @fragment
-def _through_time(p: Page, steps: Sequence[int | None]) -> None:
+def _through_time(p: Page, steps: Sequence[Step]) -> None:
     """Draw everything that depends on the slider, which redraws only this."""
     with guard():
         if shared_focus.current() != p.focus:  # a head was clicked in the figure below, so the whole page reruns
@@ -81,7 +81,7 @@ def _through_time(p: Page, steps: Sequence[int | None]) -> None:
         shown, heads = _view_model(p, steps), page_text("heads")
         names = step_names(shown.moments, p.text, card=p.checkpoint.card)
         answers = st.container()
-        st.markdown(story(shown, p.text))
+        st.markdown(story(shown.run, p.text))
         here = _choose(p, shown.moments, names)
         with answers:
             show_outputs(
@@ -100,12 +100,13 @@ def _through_time(p: Page, steps: Sequence[int | None]) -> None:
         )
         picture, overview = _places(wide=len(shown.views[here].key) > _FEW_KEYS)
         with picture:
-            st.markdown(p.text["time_map"].format(step=names[here], role=role_text(shown.roles[here], heads)))
+            key = "time_map_random" if shown.moments[here].has_random_weights else "time_map"
+            st.markdown(p.text[key].format(step=names[here], role=role_text(shown.roles[here], heads)))
             rows = predicted_rows(p.trace, shown.location.kind)
             drawn = attention_map(shown.views[here], head=shown.location.head, shifted_labels=rows, height=_MAP_HEIGHT)
             show_map(drawn, key="time-lapse map")
         with overview:
-            st.markdown(summary(shown, p.text))
+            st.markdown(summary(shown.run, p.text))
             _overview(p, shown, here)
 
 
@@ -134,7 +135,10 @@ def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
 
 def _codes(moments: Sequence[Moment]) -> list[str]:
     """Return the steps as they appear in the address."""
-    return ["last" if moment.step is None else str(moment.step) for moment in moments]
+    return [
+        RANDOM if moment.has_random_weights else "last" if moment.step is None else str(moment.step)
+        for moment in moments
+    ]
 
 
 def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]) -> None:
@@ -143,8 +147,18 @@ def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]
         for title, moment, other in zip(titles, (now, final), (final, now), strict=True):
             with st.container(width="stretch", gap=None):
                 st.caption(title)
-                st.markdown(f"#### {marked(moment.text, other.text)}")
-                st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
+                cut = " …" if moment.has_random_weights and moment.is_cut else ""
+                st.markdown(f"#### {marked(moment.text, other.text)}{cut}")
+                if moment.n_tokens or math.isnan(moment.typed_log_probability):
+                    st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
+                else:
+                    st.caption(typed_probability(p, moment))
+
+
+def typed_probability(p: Page, moment: Moment) -> str:
+    """Return how probable the text is where there is no output, per token."""
+    key = "early_typed" if p.checkpoint.config.has_decoder else "early_predicted"
+    return p.text[key].format(probability=percent_digits(math.exp(moment.typed_log_probability)))
 
 
 def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:

@@ -5,57 +5,82 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from charts.toolkit.head_names import head_in_full
-from charts.toolkit.numbers import whole
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import percent_digits
-from transformer.files.model_card import began_as, had_fresh_self_attention
+from transformer.files.model_card import began_as
+from transformer.files.untrained import SEED
 from transformer.heads.roles_through_training import Moment, shared_words
 from transformer.runs.head_places import Head
+from transformer.text.tokens import TokenSequence
 from ui.lab.role_names import role_text
 from ui.words.texts import PageText, as_plain, page_text, token_name
 from views.training.training_view_model import TrainingViewModel, mean_probability
 
 _LONGEST, _LINE = 100, 50  # characters of an output beside another one, and of one line of it
+_NOISE = 30  # characters of what a model with random weights writes
 _LONGEST_RUN = 5  # an untrained model repeats one word; a longer run becomes "word ×25"
 
 
 def step_name(moment: Moment, text: PageText) -> str:
-    """Return "1,500", or "final" if the checkpoint does not record its step."""
+    """Return "1,500", "random", or "final" if the checkpoint does not record its step."""
+    if moment.has_random_weights:
+        return text["time_random"]
     return text["time_final"] if moment.step is None else whole(moment.step, language=text.language)
 
 
 def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[str]:
     """Return the names on the slider; the first names the start of training, the last the final step."""
-    names = [step_name(moment, text) for moment in moments]
-    if moments[0].step == 0:
+    names = [
+        text["time_random_weights"] if moment.has_random_weights else step_name(moment, text) for moment in moments
+    ]
+    start = next((index for index, moment in enumerate(moments) if moment.step == 0), None)
+    if start is not None:
         before = began_as(card)
-        names[0] = text["time_untrained"] if before is None else text["time_before"].format(name=before)
+        names[start] = text["time_untrained"] if before is None else text["time_before"].format(name=before)
     if moments[-1].step is not None:
         names[-1] = text["time_last"].format(step=whole(moments[-1].step, language=text.language))
     return names
 
 
-def when(moment: Moment, text: PageText, *, card: str) -> str:
-    """Return when ``moment`` was in its training: "After 4,200 steps"."""
-    if moment.step == 0:
-        return text["early_untrained" if began_as(card) is None else "early_start"]
+def when(moment: Moment, text: PageText, *, shown: TrainingViewModel, card: str) -> str:
+    """Return when ``moment`` was: "Before training", "After 4,200 steps".
+
+    A run that continued from another checkpoint is not counted from random weights.
+    """
+    if moment.has_random_weights or moment.step == 0:
+        return text["early_before"]
+    if shown.early.has_random_weights and began_as(card) is not None:
+        return text["early_trained"]
     if moment.step is None:
         return text["early_end"]
     return text["early_after"].format(step=step_name(moment, text))
 
 
-def title(moment: Moment, text: PageText, *, card: str) -> str:
-    """Return ``when`` as the title of an output, with the model that the training began from, as Markdown."""
-    name = began_as(card) if moment.step == 0 else None
-    if name is None:
-        return when(moment, text, card=card)
-    began = text["early_began_fresh" if had_fresh_self_attention(card) else "early_began"].format(name=as_plain(name))
-    return f"{when(moment, text, card=card)} :small[{began}]"
+def titles(shown: TrainingViewModel, text: PageText, *, card: str) -> tuple[str, str]:
+    """Return ``when`` for the first and last moment, as titles of their outputs."""
+    first, last = (when(moment, text, shown=shown, card=card) for moment in (shown.early, shown.late))
+    return (text["early_random"] if shown.early.has_random_weights else first), last
+
+
+def note(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
+    """Say where random weights come from and whether the run began with them; "" if none are shown."""
+    if not shown.early.has_random_weights:
+        return ""
+    origin = began_as(card)
+    key = "early_seed" if origin is None else "early_seed_continued"
+    return text[key].format(seed=SEED, origin=origin and as_plain(origin))
 
 
 def shortened(answer: str, other: str) -> str:
     """Return the beginning of an output that is longer than ``other``: an untrained model may never end."""
     longest = min(_LONGEST, max(_LINE, len(other)))
     return answer if len(answer) <= longest else answer[:longest].rsplit(" ", 1)[0] + " …"
+
+
+def beginning(text: str) -> str:
+    """Return what fits on one line of a text that a model with random weights would never end."""
+    cut = text[:_NOISE]
+    return f"{cut.rsplit(' ', 1)[0] if ' ' in cut and len(text) > _NOISE else cut} …"
 
 
 def marked(answer: str, other: str) -> str:
@@ -70,11 +95,6 @@ def marked(answer: str, other: str) -> str:
         else:
             written += "".join(space + shown for space in spaces)
     return written.strip() or "–"
-
-
-def mark_shared_words(answer: str, other: str) -> str:
-    """Return ``answer`` as Markdown beside ``other``: shared words in green, unless both are the same."""
-    return marked(shortened(answer, other), "" if answer == other else other)
 
 
 def likely(moment: Moment, other: Moment, text: PageText) -> str:
@@ -96,16 +116,24 @@ def head_name(location: Head, text: PageText) -> str:
     return text["time_head"].format(layer=location.layer, head=location.head, kind=kind)
 
 
-def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
-    """Say what one head attends to at the first step and at the end."""
-    begin = when(shown.early, text, card=card)
-    if shown.shift is None:
-        share = percent_digits(shown.most_changed[1])
-        return text["early_share"].format(when=begin, head=head_name(shown.most_changed[0], text), change=share)
-    words = {name: token_name(label) for name, label in shown.shift.labels.items()}
+def change(shown: TrainingViewModel, text: PageText, *, predicted: TokenSequence | None = None) -> str:
+    """Say how much of its attention the head gives to one token at the first moment and at the last.
+
+    ``predicted``: the tokens that name the rows of cross-attention.
+    """
+    head, gain = head_in_full(shown.location), shown.gain(predicted)
+    if gain is None:
+        place, share = shown.most_changed
+        return text["early_share"].format(head=head_in_full(place), change=percent_digits(share))
     row = "early_predicting" if shown.location.kind == "cross" else "early_reading"
-    role = page_text("heads")["role"][shown.roles[-1].role]
-    return text[row].format(when=begin, head=head_in_full(shown.location), role=role, **words)
+    said = text[row].format(
+        query=token_name(gain.query), key=token_name(gain.key), before=percent(gain.before), after=percent(gain.after)
+    )
+    role = shown.roles[-1]
+    if not role.is_active:
+        return text["early_head"].format(said=said, head=head)
+    heads = page_text("heads").instead(*(["of_pictures"] if shown.views[-1].key.patches else []))
+    return text["early_role"].format(said=said, head=head, does=heads["role_does_one"][role.role])
 
 
 def story(shown: TrainingViewModel, text: PageText) -> str:

@@ -31,9 +31,9 @@ from transformer.heads.roles_through_training import (
     settled_heads,
     settled_moment,
 )
-from transformer.predictions.comparison import Shift, largest_shift
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
+from transformer.text.tokens import Token, TokenSequence
 
 
 class Interval(NamedTuple):
@@ -43,12 +43,21 @@ class Interval(NamedTuple):
     amount: float
 
 
+class Gain(NamedTuple):
+    """The token that gained most attention in one row of a head, by the labels of both tokens."""
+
+    query: str
+    key: str
+    before: float
+    after: float
+
+
 @dataclass(frozen=True)
 class TrainingViewModel:
     """One sentence at several steps of a training; make it with ``training_view_model``.
 
     Attributes:
-        moments: The model at each step, the finished one last.
+        moments: The model at each step, perhaps with random weights first, and the finished one last.
         location: The head that is shown.
     """
 
@@ -76,10 +85,34 @@ class TrainingViewModel:
         """The role of the head that is shown, at every step."""
         return tuple(moment.role(self.location) for moment in self.moments)
 
+    def gain(self, predicted: TokenSequence | None) -> Gain | None:
+        """Return the row of a word and the word that gained most of its attention, if one did.
+
+        Args:
+            predicted: The predicted tokens, which name the rows of cross-attention.
+        """
+        queries = predicted if self.location.kind == "cross" and predicted is not None else self.views[-1].query
+        keys, (before, after) = self.views[-1].key, (view.weights[self.location.head] for view in self._ends)
+        pairs = [
+            (float(after[row, column] - before[row, column]), row, column)
+            for row, query in enumerate(queries)
+            for column, key in enumerate(keys)
+            if _is_word(query) and _is_word(key)
+        ]
+        grown, row, column = max(pairs, default=(0.0, 0, 0))
+        if grown <= 0.0:
+            return None
+        shares = float(before[row, column]), float(after[row, column])
+        return Gain(queries.labels[row], keys.labels[column], *shares)
+
+    @property
+    def _ends(self) -> tuple[AttentionView, AttentionView]:
+        return self.views[0], self.views[-1]
+
     @cached_property
-    def shift(self) -> Shift | None:
-        """The row of the head that most clearly attends to another token at the end; ``None`` where none does."""
-        return largest_shift(self.views[0], self.views[-1], head=self.location.head, to_words=True)
+    def run(self) -> TrainingViewModel:
+        """The same without random weights: the steps of the run itself."""
+        return TrainingViewModel(tuple(one for one in self.moments if not one.has_random_weights), self.location)
 
     @cached_property
     def most_changed(self) -> tuple[Head, float]:
@@ -130,6 +163,29 @@ def telling_head(moments: Sequence[Moment]) -> Head:
     """
     taught = [role.place for role in moments[-1].roles if role.is_active]
     return changed_most(moments, among=taught or None)[0]
+
+
+def telling_row(shown: TrainingViewModel, displays: Sequence[str]) -> int | None:
+    """Return the row of a typed text that shows best what was learned, by its index in ``predicted``.
+
+    There the finished model is right, most clearly so, and the model before was wrong; if there is no such row, it is
+    certain of another word. Whole words come before pieces of words.
+
+    Args:
+        shown: The moments.
+        displays: The typed token that follows each row.
+    """
+    rows = []
+    for row, ((early, _), (late, share), typed) in enumerate(
+        zip(shown.early.predicted, shown.late.predicted, displays, strict=True)
+    ):
+        if early != late and typed.strip("·").isalnum():
+            rows.append((typed.startswith("·"), late == typed, share, row))
+    return max(rows)[-1] if rows else None
+
+
+def _is_word(token: Token) -> bool:
+    return not token.special and any(letter.isalnum() for letter in token.text)
 
 
 def mean_probability(moment: Moment) -> float:
