@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import transformer
+from charts.toolkit.style import percent_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
+from transformer.interventions.experiment import same_tokens
 from transformer.layers.positional_encodings import measured_position_scores, reordered_positions, without_positions
-from transformer.predictions.answer_probabilities import read_answer
+from transformer.predictions.answer_probabilities import prediction_rows, read_answer
 from transformer.runs.inputs import prompt_ids
 from ui.shell.actions import SelectChip
 from ui.words.texts import page_text
@@ -159,6 +161,40 @@ def test_the_page_opens_on_a_swap_that_changes_the_output(open_app, monkeypatch,
     app = open_app("positions", checkpoint=checkpoint, sentence=sentence)
     is_fine(app)
     assert TEXT["changed"] in said(app) and written in said(app)
+
+
+@pytest.mark.parametrize("checkpoint", OWN)
+def test_the_page_begins_with_how_this_model_encodes_the_order(open_app, checkpoint):
+    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
+    titles = [element.value for element in app.markdown if element.value.startswith("#### ")]
+    assert titles[0] == f"#### {TEXT[f'answer_{OWN[checkpoint]}']}"
+    assert set(another_order.REORDERED) <= {name.removeprefix("answer_") for name in TEXT}
+    assert (TEXT["causal_note"] in said(app)) == (checkpoint == "tiny-gpt"), "its mask is not reordered"
+
+
+def test_of_a_complete_text_the_page_compares_how_probable_it_is(open_app, monkeypatch):
+    """gpt-en ends this text at once in any order, which would look as if the order made no difference."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence, gpt = "My grandmother bakes apple pie every Sunday.", transformer.load(ROOT / "checkpoints" / "gpt-en")
+    app, (pair, *_) = with_pairs(lambda: open_app("positions", checkpoint="gpt-en", sentence=sentence), monkeypatch)
+    is_fine(app)
+    trace = transformer.trace(gpt, sentence)
+    order = list(range(len(trace.target)))
+    order[pair[0]], order[pair[1]] = pair[1], pair[0]
+    changed = same_tokens(trace, reordered_positions(gpt.model, "decoder", order[: len(prompt_ids(gpt, sentence))]))
+    question = prediction_rows(trace)
+    shares = [np.exp(question.chosen(question.log_probabilities(one)).mean()) for one in (trace, changed)]
+    assert shares[1] < 0.6 * shares[0] and TEXT["text_less"] in said(app)
+    for share in shares:
+        assert TEXT["text_share"].format(probability=percent_digits(share)) in said(app)
+
+
+def test_below_each_token_is_its_position_before_and_after(open_app):
+    swap = {"swap first": "1", "swap second": "3"}
+    app = open_app("positions", checkpoint="tiny-translator", sentence=SENTENCE, **swap)
+    names = json.loads(app.get("plotly_chart")[0].proto.spec)["layout"]["xaxis"]["ticktext"]
+    positions = [name.rpartition("<br>")[2] for name in names]
+    assert positions[:5] == ["0", "1 → 3", "2", "3 → 1", "4"]
 
 
 def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(open_app):

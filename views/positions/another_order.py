@@ -1,18 +1,20 @@
 """The model's predictions when its tokens get other positions, or none."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import percent_digits, three_digits
 from transformer import Trace, trace_of
 from transformer.heads.roles_through_training import shared_words
-from transformer.interventions.experiment import answer_under
-from transformer.predictions.answer_probabilities import Answer, read_answer
+from transformer.interventions.experiment import answer_under, same_tokens
+from transformer.predictions.answer_probabilities import Answer, prediction_rows, read_answer
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.inputs import prompt_ids
+from transformer.text.tokens import Token
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell import choice
@@ -74,12 +76,16 @@ def another_order(p: Page) -> None:
     shuffle = _shuffle(text) if change == "shuffle" else 0
     new = read.new_order(change, pair=pair, shuffle=shuffle)
     after = _run_with(p, new)
-    _show_both(p, read, new, read_answer(read.before), read_answer(after))
+    _show_both(p, read, new, after)
     _show_attention(read, new, after, text)
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has already shown those
         st.caption(f":material/info: {as_plain(translate(note))}")
-    if new.pair:
-        st.caption(text["swap_hint"])
+    answers, of_text = (read_answer(one) for one in (read.before, after)), _text_share(read.before) is not None
+    hints = [text["same_note"]] if not of_text and _are_alike(*answers) else []
+    hints += [text["swap_hint"]] if new.pair else []
+    hints += [text["causal_note"]] if read.stack == "decoder" and new.order is not None else []
+    if hints:
+        st.caption(" ".join(hints))
 
 
 def _read(p: Page) -> ReorderedInput:
@@ -101,21 +107,29 @@ def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
 
 
 def _telling_pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
-    """Return the pair of words whose swap leads to the most probable other output.
+    """Return the pair of words whose swap changes the output most clearly.
 
-    Of a model that continues texts, only the next token is compared. A third-party model and a long input, for which
-    each try takes long, get the first pair.
+    This is the pair with the most probable other output or, if no swap changes it, the one that moves its probability
+    most. Of a model that continues texts, only the next token is compared, or the text itself if it ends there. A
+    third-party model and a long input, for which each try takes long, get the first pair.
     """
     pairs = read.pairs(start_of(p.sentence, p.checkpoint.config.task_prefixes).rstrip())
     if p.checkpoint.foreign or len(read.tokens) > _SEARCHED:
         return pairs[0]
     strategy = Greedy(1) if p.checkpoint.config.kind == "decoder-only" else p.run.strategy
     answer = partial(answer_under, p.checkpoint, p.run.sentence, strategy=strategy)  # without a recorded pass
-    before = answer().text
+    before, ends_at_once = answer(), _text_share(read.before) is not None
 
-    def clarity(pair: tuple[int, int]) -> float:
-        after = answer(read.new_order("swap", pair=pair).edits(p.checkpoint))
-        return after.probability if after.parts and after.text != before else -1.0
+    def clarity(pair: tuple[int, int]) -> tuple[bool, float]:
+        edits = read.new_order("swap", pair=pair).edits(p.checkpoint)
+        if ends_at_once:
+            return False, -(_text_share(same_tokens(read.before, edits)) or 0.0)
+        after = answer(edits)
+        if not (before.parts and after.parts):
+            return False, 0.0
+        if after.text != before.text:
+            return True, after.probability
+        return False, abs(after.probability - before.probability)
 
     return max(pairs, key=clarity)
 
@@ -141,25 +155,47 @@ def _shuffle(text: PageText) -> int:
     return count
 
 
-def _show_both(p: Page, read: ReorderedInput, new: NewOrder, before: Answer, after: Answer) -> None:
-    """Say whether the output changes, and show what is read and written, before and after."""
-    text, same = p.text, before.text == after.text
-    what = f"{'same' if same else 'changed'}{'_without' if new.order is None else ''}"
-    st.markdown(f"#### {text[what]}" if before.parts else text["no_blank"])
-    st.caption(text["order_text"].format(what=text[f"what_{_kinds(p)[0]}"]))
+def _show_both(p: Page, read: ReorderedInput, new: NewOrder, changed: Trace) -> None:
+    """Say how this model encodes the order and whether the output changes; show what is read and written."""
+    text, without = p.text, "" if new.order is not None else "_without"
+    before, after = read_answer(read.before), read_answer(changed)
+    shares, same = None, before.text == after.text
+    if (share := _text_share(read.before)) is not None:  # of the same tokens, even if the changed model continues them
+        shares = share, _text_share(same_tokens(read.before, new.edits(p.checkpoint))) or 0.0
+    if shares is not None:
+        said = text[f"text_{'less' if shares[1] < shares[0] else 'more'}{without}"]
+    elif before.parts:
+        said = text[f"{'same' if same else 'changed'}{without}"]
+    else:
+        said = text["no_blank"]
+    numbers = "" if without else f" :gray[:small[{text['numbers']}]]"
+    with st.container(gap=None):
+        st.markdown(f"#### {text[f'answer_{_kinds(p)[0]}']}")
+        st.markdown(f"**{said}**{numbers}" if before.parts else said)
     rows, movable = _readings(read, new, text)
-    with st.container(key="order answers"):
-        for name, row, own, answer, other in (
-            ("before", rows[0], movable[0], before, after),
-            ("after", rows[1], movable[1], after, before),
-        ):
+    with st.container(gap="xsmall", key="order answers"):
+        for place, (name, answer, other) in enumerate((("before", before, after), ("after", after, before))):
             # a click on a token makes it one of the two that are swapped
-            means = partial(_take, [own], new.pair) if new.pair else None
-            chips([row], key=f"order tokens {name}", means=means)
+            means = partial(_take, [movable[place]], new.pair) if new.pair else None
+            chips([rows[place]], key=f"order tokens {name}", means=means)
+            if shares is not None:
+                st.markdown(f"#### {text['text_share'].format(probability=percent_digits(shares[place]))}")
+                continue
             sure = text["sure"].format(probability=three_digits(answer.probability)) if answer.parts else ""
             st.markdown(f"#### → {_written(answer, other)} :small[:gray[{sure}]]")
-    if before.parts and same:
-        st.caption(text["same_note"])
+
+
+def _are_alike(before: Answer, after: Answer) -> bool:
+    """Return whether there is an output and it stays the same."""
+    return bool(before.parts) and before.text == after.text
+
+
+def _text_share(trace: Trace) -> float | None:
+    """Return how probable a typed text is per token where a model that continues texts ends it at once."""
+    question = prediction_rows(trace)
+    if not question.everywhere or not trace.checkpoint.config.has_decoder:
+        return None
+    return math.exp(question.chosen(question.log_probabilities(trace)).mean())
 
 
 def _readings(
@@ -225,8 +261,18 @@ def _show_attention(read: ReorderedInput, new: NewOrder, after: Trace, text: Pag
                 text["attends_row"].format(when=text["after"], position=position),
             ),
             bar=text["attends_bar"],
+            positions=_positions(new, change.tokens),
         ),
         name="looks-before-and-after",
-        caption=text["attends_caption"],
+        caption=text["attends_caption" if new.order is None else "attends_caption_moved"],
         alt=text["attends_alt"].format(token=name),
     )
+
+
+def _positions(new: NewOrder, tokens: Sequence[Token]) -> list[str]:
+    """Return the position of every token before and after, "5 → 8" if it moved."""
+    order = new.order or range(len(tokens))
+    return [
+        str(token.index) if order[token.index] == token.index else f"{token.index} → {order[token.index]}"
+        for token in tokens
+    ]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _MAX_NUMBERS = 16
 
 
-def attention_change(before: Any, *, after: Any, tokens: Sequence[Token], rows: tuple[str, str], bar: str) -> go.Figure:
+def attention_change(
+    before: Any, *, after: Any, tokens: Sequence[Token], rows: tuple[str, str], bar: str, positions: Sequence[str]
+) -> go.Figure:
     """Draw the weights of one token in one head as two rows.
 
     Args:
@@ -28,6 +30,7 @@ def attention_change(before: Any, *, after: Any, tokens: Sequence[Token], rows: 
         tokens: The tokens that are attended to.
         rows: The names of the two rows.
         bar: The title of the colour bar.
+        positions: The position of each token, written below it.
     """
     axes, sizes = ("token",), {"token": len(tokens)}
     both = np.stack([as_probabilities(one, name="weights", axes=axes, sizes=sizes) for one in (before, after)])
@@ -39,8 +42,11 @@ def attention_change(before: Any, *, after: Any, tokens: Sequence[Token], rows: 
     figure.add_trace(cells)
     if few:
         figure.add_trace(parts.cell_texts(cells, texts=[[number(f"{value:.2f}") for value in row] for row in both]))
-    style.finish(figure, height=116 if few else 176, top=4 if few else 54)
+    style.finish(figure, height=130 if few else 176, top=4 if few else 54)
     figure.update_xaxes(**style.label_axis([token.display for token in tokens], title=""))
+    if few:
+        names = zip((style.escape(token.display) for token in tokens), positions, strict=True)
+        figure.update_xaxes(ticktext=[style.lines(name, position) for name, position in names])
     figure.update_yaxes(**style.label_rows(rows, title=""))
     figure.update_yaxes(tickfont_size=style.TEXT_SIZE, fixedrange=True)
     return figure.drawn()
