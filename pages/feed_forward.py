@@ -4,7 +4,7 @@ from ui.shell.choice import chosen_option
 from ui.shell.page import page
 from ui.show.figures import show_source
 from views.feed_forward.feed_forward_view_model import feed_forward_view_model
-from views.feed_forward.one_unit import begins, choose_one_unit, needs, one_unit
+from views.feed_forward.one_unit import begins, choose_one_unit, needs, one_unit, only_stack
 from views.feed_forward.strongest import strongest
 from views.feed_forward.unit_firing import firing
 from views.feed_forward.units import all_tokens, layer_formula, one_token, words_of_units
@@ -18,7 +18,7 @@ SECTIONS = {
 }
 WITHOUT_WORDS = ("token", "strongest", "sentence")  # the other sections are about words and sentences
 
-with page("feed_forward", needs=needs, begins=begins) as p:
+with page("feed_forward", needs=needs, begins=begins, only=only_stack) as p:
     unit = choose_one_unit(p)
     view_model = feed_forward_view_model(p.trace, stack=unit.stack, layer=unit.layer, token=unit.position)
     one_unit(p, view_model, unit)

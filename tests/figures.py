@@ -311,7 +311,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             value="hidden value",
         ),
         "unit_firing": unit_figures.unit_firing(rows[:, 0], tokens=tokens, followed=1),
-        "classes_without_unit": unit_figures.classes_without_unit([0.3, 0.7], after=[0.4, 0.6], classes=["<b>", "·b"]),
+        "probabilities_changed": unit_figures.probabilities_changed(
+            [0.3, 0.7], after=[0.4, 0.6], names=["<b>", "·b"], axis="p"
+        ),
         "unit_promotes": unit_figures.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
         "picture_shares": picture_shares_figure.picture_shares(
             rows[:2, :3], picture="data:image/png;base64,", labels=["<b>", "r1c2", "r1c3", "r2c1", "r2c2", "r2c3"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from html import unescape
 
 import numpy as np
@@ -17,8 +17,9 @@ from charts.toolkit.style import three_digits_alike
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.interventions.experiment import same_tokens
+from transformer.interventions.prediction_units import prediction_units
 from transformer.interventions.silent_units import class_units
-from transformer.layers.feed_forward_units import Effect, strongest_units, unit_words
+from transformer.layers.feed_forward_units import strongest_units, unit_words
 from transformer.layers.patch_units import PATCHES, image_values, patch_units
 from transformer.layers.readable_units import readable_units
 from transformer.runs.traces import Trace
@@ -28,7 +29,7 @@ from views.feed_forward.unit_figures import line_of
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE = "The old man told us a story."
-NONE = "xyz"  # no unit of gpt-en can be read
+NONE = "It rains."  # no unit of gpt-en can be read
 SUNDAY = "My grandmother bakes apple pie every Sunday."
 
 
@@ -80,12 +81,12 @@ def test_the_first_view_is_one_unit_of_a_chosen_token_and_its_words(
     values = trace.values(f"{stack}.layers.1.feed_forward.hidden")
     fires, promotes = (json.loads(chart.proto.spec)["data"][0] for chart in app.get("plotly_chart")[:2])
     np.testing.assert_allclose(numbers(fires["y"]), values[:, units[0]], rtol=1e-6)
-    if checkpoint == "tiny-sentiment":
-        assert "What it adds there points" not in said(app), "a classifier predicts no words"
+    if checkpoint in ("tiny-sentiment", "tiny-gpt"):  # a class or a token is predicted there
+        change = np.subtract(*chances_at(trace, stack, 1, units[0], None if checkpoint == "tiny-sentiment" else 2))
+        most = sorted(np.argsort(-abs(change), kind="stable")[:6], key=lambda index: -change[index])
+        np.testing.assert_allclose(numbers(promotes["x"]), change[most], atol=1e-6)
     else:
-        logits = trace.values(f"{stack}.logits")[2] if writes else None
-        up = up if logits is None else sorted(up, key=lambda word: -logits[word.id])
-        named = ", ".join(in_order(up, logits)[:3])
+        named = ", ".join(f"**{word.piece.removeprefix('·')}**" for word in up[:3])
         assert TEXT["claim_logits" if writes else "claim_towards"].format(words=named) in said(app)
         np.testing.assert_allclose(numbers(promotes["x"]), [word.effect for word in up], rtol=1e-6)
     snippet = next(code for code in codes(app) if "unit_words(" in code)
@@ -111,23 +112,29 @@ def test_the_table_of_the_strongest_units_agrees_with_the_trace(open_app: Callab
         assert unescape(line).startswith(f"<b>{line_of(pieces)}</b>")
 
 
-@pytest.mark.parametrize("checkpoint, kind", [("bert-en", "logits"), ("en-fr", "towards")])
-def test_the_page_opens_on_a_unit_that_can_be_read(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str, kind: str
+@pytest.mark.parametrize("checkpoint, masked", [("bert-en", "7"), ("en-fr", ""), ("gpt-en", "")])
+def test_the_page_opens_on_a_unit_that_raises_what_is_predicted_at_its_token(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str, masked: str
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SUNDAY)
+    sentence = SUNDAY.replace("Sunday", "___") if masked else SUNDAY
+    app = open_app("feed_forward", checkpoint=checkpoint, sentence=sentence)
     is_fine(app)
-    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / checkpoint), SUNDAY)
-    best = readable_units(trace, "encoder")[0]
-    token = trace.tokens("encoder")[best.position].display
-    # The words of the longest bars, or the most probable of them; the token itself among them.
-    logits = trace.values("encoder.logits")[best.position] if kind == "logits" else None
-    words = ", ".join(in_order(best.words.up, logits)[:3])
-    place = {"unit": best.words.unit, "layer": best.layer, "stack": ", encoder" if len(trace.stacks) > 1 else ""}
-    place["units"] = f"{trace.values(f'encoder.layers.{best.layer}.feed_forward.hidden').shape[1]:,}"
-    claim = f"{TEXT['claim_readable'].format(token=token, **place)} {TEXT[f'claim_{kind}'].format(words=words)}"
+    strategy = transformer.Greedy(1) if checkpoint == "gpt-en" else None
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / checkpoint), sentence, strategy=strategy)
+    stack, first = trace.stacks[-1], prediction_units(trace, count=3)[0]
+    before, after = chances_at(trace, stack, first.layer, first.unit, first.position)
+    name = trace.checkpoint.tokenizer.display(int(before.argmax())).removeprefix("·")
+    shares = three_digits_alike(
+        [float(each.max() if each is before else each[before.argmax()]) for each in (before, after)]
+    )
+    place = {"unit": first.unit, "layer": first.layer, "stack": " of the decoder" if len(trace.stacks) > 1 else ""}
+    what = TEXT["predicted"]["blank" if masked else "next"]
+    opens = TEXT["claim_readable"].format(token=trace.tokens(stack)[first.position].display, units="1,024", **place)
+    claim = f"{opens} {TEXT['claim_raises'].format(what=what, name=name, before=shares[0], after=shares[1])}"
     assert claim in said(app)
+    label = app.pills(key="unit_shown").proto.options[0].content
+    assert label.endswith(f"→ {name}")
     assert app.session_state["focus"].token == 0, "what all pages share stays as it is"
     assert not [one for one in app.sidebar.get("button_group") if one.key == "choose layer"], "units are of any layer"
     app.query_params["token"] = "2"
@@ -139,19 +146,33 @@ def test_the_page_opens_on_a_unit_that_can_be_read(
     assert claim in said(app)
 
 
-def test_the_page_opens_on_a_unit_that_fires_at_the_blank(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_unit_of_an_encoder_says_what_it_changes_in_the_output(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    sentence = "They washed ___ hands."
-    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "bert-en"), sentence)
-    blank = trace.tokens("encoder").ids.index(trace.checkpoint.special.mask)
-    found = readable_units(trace, "encoder", count=12)
-    assert len(found) > 1, "other tokens have readable units, too"
-    first = next(one for one in found if one.position == blank)
-    app = open_app("feed_forward", checkpoint="bert-en", sentence=sentence)
+    app = open_app("feed_forward", checkpoint="en-fr", sentence=SUNDAY, stack="encoder", layer="0", token="8")
     is_fine(app)
-    assert f"Unit {first.words.unit}, layer {first.layer}:" in said(app)
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), SUNDAY)
+    (unit,) = strongest_units(trace, "encoder", 0, 8, count=1)
+    ids = [token.id for token in trace.prediction]
+    rows = range(len(ids))
+    runs = (trace, without(trace, "encoder", 0, unit))
+    before, after = (np.array([chances(run, row)[id] for row, id in zip(rows, ids, strict=True)]) for run in runs)
+    words = [row for row in rows if trace.prediction[row].display.removeprefix("·").isalnum()]
+    most = max(words, key=lambda row: abs(before[row] - after[row]))
+    shares = three_digits_alike([float(before[most]), float(after[most])])
+    claim = TEXT["claim_raises" if before[most] > after[most] else "claim_lowers"]
+    name = trace.prediction[most].display.removeprefix("·")
+    place = {"what": TEXT["predicted"]["output"], "name": name, "before": shares[0], "after": shares[1]}
+    assert claim.format(**place) in said(app)
+
+
+def test_labels_of_units_that_do_the_same_differ(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint="sentiment", sentence="a good good good film")
+    is_fine(app)
     labels = [option.content for option in app.pills(key="unit_shown").proto.options]
-    assert len(set(labels)) == len(labels), "two units that raise the same word have different labels"
+    assert len(set(labels)) == len(labels) > 1
 
 
 def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, tiny_checkpoint: Callable) -> None:
@@ -161,13 +182,16 @@ def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, t
     trace = transformer.trace(checkpoint, SENTENCE)
     (unit,) = strongest_units(trace, "encoder", 1, 2, count=1)
     before, after = shares_of(trace), shares_of(without(trace, "encoder", 1, unit))
-    raised = int((before - after).argmax())
-    shares = three_digits_alike([float(each[raised]) for each in (before, after)])
-    name = checkpoint.config.class_names[raised]
-    claim = TEXT["claim_class_same" if shares[0] == shares[1] else "claim_class"]
-    assert claim.format(name=name, before=shares[0], after=shares[1]) in said(app)
-    drawn = [numbers(bars["x"]) for bars in json.loads(app.get("plotly_chart")[1].proto.spec)["data"]]
-    np.testing.assert_allclose(drawn, [before, after], rtol=1e-5)
+    best = int(before.argmax())
+    shares = three_digits_alike([float(each[best]) for each in (before, after)])
+    name = checkpoint.config.class_names[best]
+    said_ = (
+        "claim_keeps" if shares[0] == shares[1] else "claim_raises" if before[best] > after[best] else "claim_lowers"
+    )
+    what = TEXT["predicted"]["class"]
+    assert TEXT[said_].format(what=what, name=name, before=shares[0], after=shares[1]) in said(app)
+    (bars,) = json.loads(app.get("plotly_chart")[1].proto.spec)["data"]
+    np.testing.assert_allclose(sorted(numbers(bars["x"])), sorted(before - after), atol=1e-6)
 
 
 def test_a_classifier_opens_on_the_unit_that_matters_most_for_its_class(
@@ -180,51 +204,20 @@ def test_a_classifier_opens_on_the_unit_that_matters_most_for_its_class(
     trace = transformer.trace(checkpoint, "a funny but dull film")
     first = class_units(trace)[0]
     before, after = shares_of(trace), shares_of(without(trace, "encoder", first.layer, first.unit))
-    raised = int((before - after).argmax())
-    shares = three_digits_alike([float(each[raised]) for each in (before, after)])
-    assert f"**Unit {first.unit}, layer {first.layer}:**" in said(app)
-    claim = TEXT["claim_class"].format(name=checkpoint.config.class_names[raised], before=shares[0], after=shares[1])
-    assert claim in said(app)
+    best = int(before.argmax())
+    shares = three_digits_alike([float(each[best]) for each in (before, after)])
+    assert f"**Unit {first.unit}** fires most" in said(app)
+    place = {"name": checkpoint.config.class_names[best], "before": shares[0], "after": shares[1]}
+    assert TEXT["claim_raises"].format(what=TEXT["predicted"]["class"], **place) in said(app)
     label = app.pills(key="unit_shown").proto.options[0].content
-    assert label.endswith(checkpoint.config.class_names[int((before - after).argmax())])
-
-
-@pytest.mark.parametrize("checkpoint", ["gpt-en", "bert-en"])
-def test_a_unit_that_raises_words_says_how_probable_they_are_with_and_without_it(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str
-) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SUNDAY, masked="none")
-    is_fine(app)
-    loaded = transformer.load(ROOT / "checkpoints" / checkpoint)
-    trace = transformer.trace(loaded, SUNDAY, strategy=transformer.Greedy(1) if checkpoint == "gpt-en" else None)
-    (stack,) = trace.stacks
-    first = readable_units(trace, stack)[0]
-    ids = [word.id for word in first.words.up]
-    chances = []
-    for run in (trace, without(trace, stack, first.layer, first.words.unit)):
-        logits = run.values(f"{stack}.logits")[first.position].astype(float)
-        if stack == "decoder":
-            logits[list(loaded.framing.never)] = -np.inf  # never generated
-        chances.append(float((np.exp(logits) / np.exp(logits).sum())[ids].sum()))
-    before, after = three_digits_alike(chances)
-    assert TEXT["claim_together"].format(count=len(ids), before=before, after=after) in said(app)
-    axis = json.loads(app.get("plotly_chart")[1].proto.spec)["layout"]["xaxis"]
-    assert axis["range"][1] >= 1, "a tenth of a logit does not fill the figure"
-
-
-def test_words_that_stay_improbable_have_no_numbers(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint="gpt-en", sentence=SUNDAY, token="7", layer="3")
-    is_fine(app)
-    assert TEXT["claim_improbable"].format(count=6) in said(app)
+    assert label.endswith(checkpoint.config.class_names[best]), "the button speaks of the same class"
 
 
 def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_app("feed_forward", checkpoint="vit-digits", token="3")
     is_fine(app)
-    assert TEXT["claim_none"].partition("{")[0] in said(app) and "the words" not in said(app)
+    assert "predicted class, **3**" in said(app) and "the words" not in said(app)
 
 
 def test_a_model_of_pictures_opens_on_a_unit_and_the_patches_that_it_responds_to(
@@ -239,6 +232,10 @@ def test_a_model_of_pictures_opens_on_a_unit_and_the_patches_that_it_responds_to
     first = patch_units(trace, values)[0]
     texts = TEXT.instead("of_pictures", "of_classes")
     place = {"unit": first.unit, "layer": first.layer, "token": trace.source[first.position].display}
+    without_it = shares_of(without(trace, "encoder", first.layer, first.unit))
+    best = int(shares_of(trace).argmax())
+    before, after = three_digits_alike([float(shares_of(trace)[best]), float(without_it[best])])
+    assert f"**{best}**, from {after} (without the unit) to **{before}**" in said(app)
     alike = {"alike": first.n_alike, "count": PATCHES, "images": values.n_images, "word": texts["side"][first.side]}
     claim = texts["claim_patch"].format(**place, **alike)
     assert claim in said(app) and f"Unit {first.unit} of " in said(app)
@@ -249,7 +246,7 @@ def test_a_sentence_without_a_unit_that_can_be_read_says_so(
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "gpt-en"), NONE, strategy=transformer.Greedy(1))
-    assert not readable_units(trace, "decoder")
+    assert not readable_units(trace, "decoder") and not prediction_units(trace)
     assert TEXT["none_readable"] in said(open_app("feed_forward", checkpoint="gpt-en", sentence=NONE))
     assert TEXT["none_readable"] not in said(open_app("feed_forward", checkpoint="gpt-en", sentence=SUNDAY))
 
@@ -272,10 +269,19 @@ def shares_of(trace: Trace) -> np.ndarray:
     return powers / powers.sum()
 
 
-def in_order(words: Sequence[Effect], logits: np.ndarray | None) -> list[str]:
-    """Return words in bold, the most probable first if there are logits."""
-    ordered = words if logits is None else sorted(words, key=lambda word: -logits[word.id])
-    return [f"**{word.piece.removeprefix('·')}**" for word in ordered]
+def chances(run: Trace, row: int) -> np.ndarray:
+    """Return the probability of every token in a row of the logits."""
+    stack = run.stacks[-1]
+    powers = np.exp(run.values(f"{stack}.logits")[row].astype(float))
+    if stack == "decoder":
+        powers[list(run.checkpoint.framing.never)] = 0  # never generated
+    return powers / powers.sum()
+
+
+def chances_at(trace: Trace, stack: str, layer: int, unit: int, row: int | None) -> list[np.ndarray]:
+    """Return the probabilities with and without a unit: of the tokens in a row or, without one, of the classes."""
+    runs = (trace, without(trace, stack, layer, unit))
+    return [shares_of(run) if row is None else chances(run, row) for run in runs]
 
 
 def numbers(z: list | dict) -> np.ndarray:

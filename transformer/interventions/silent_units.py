@@ -20,15 +20,17 @@ from transformer.runs.traces import Trace
 
 @dataclass(frozen=True)
 class ClassUnit:
-    """A unit that fires at one token and matters for the class.
+    """A unit that fires at one token and makes the predicted class more likely.
 
-    ``change`` estimates p(class) without it minus p(class) with it.
+    ``change`` estimates p(class) without it minus p(class) with it. ``beside`` is its largest value at any other word,
+    as a share of its largest value.
     """
 
     layer: int
     position: int
     unit: int
     change: float
+    beside: float
 
 
 def without_unit(trace: Trace, stack: str, layer: int, unit: int) -> Trace:
@@ -43,9 +45,10 @@ def without_unit(trace: Trace, stack: str, layer: int, unit: int) -> Trace:
 
 
 def class_units(trace: Trace, *, count: int = 4) -> tuple[ClassUnit, ...]:
-    """Return the units of a classifier whose removal changes p(predicted class) most, to first order.
+    """Return the units of a classifier whose removal lowers p(predicted class) most, to first order.
 
-    There is at most one per token, and each fires at its token clearly more than at any other word (``MOST_BESIDE``).
+    There is at most one per token, and each fires at its token clearly more than at any other word (``MOST_BESIDE``);
+    units that fire at their token only are preferred.
     """
     model = trace.checkpoint.model
     names = [f"encoder.layers.{layer}.feed_forward.hidden" for layer in range(trace.n_layers("encoder"))]
@@ -63,8 +66,8 @@ def class_units(trace: Trace, *, count: int = 4) -> tuple[ClassUnit, ...]:
             changes = -(hidden[name] * slopes[name])[0].sum(dim=0).float().cpu().numpy()
         peaks, beside = peaks_of(trace.values(name)[words])
         for unit in np.flatnonzero(beside <= MOST_BESIDE):
-            found.append(ClassUnit(layer, words[peaks[unit]], int(unit), float(changes[unit])))
+            found.append(ClassUnit(layer, words[peaks[unit]], int(unit), float(changes[unit]), float(beside[unit])))
     strongest: dict[int, ClassUnit] = {}  # by token, the strongest first
-    for one in sorted(found, key=lambda one: -abs(one.change)):
+    for one in sorted((one for one in found if one.change < 0), key=lambda one: one.change * (1 - one.beside)):
         strongest.setdefault(one.position, one)
     return tuple(strongest.values())[:count]

@@ -1,4 +1,4 @@
-"""Units that can be read: their words belong together, or are what the model predicts there.
+"""Units that can be read: the words that they promote belong together, and to the token at which they fire.
 
 Most units cannot: a unit often represents several things at once (Elhage et al. 2022, "Toy Models of Superposition").
 A few promote words that the model itself treats alike, such as "my", "your", "his" (Geva et al. 2022, "Transformer
@@ -26,8 +26,7 @@ from transformer.runs.traces import Trace
 
 WORDS = 6  # promoted words that are compared, per unit
 LEAST_CLOSE = 8  # smallest number of close pairs, out of 15
-LEAST_RAISED = 0.01  # smallest probability that a unit with fewer close pairs gives to its words
-LEAST_CLOSE_RAISED = 2  # and its smallest number of close pairs
+LEAST_AKIN = 1  # smallest number of words that are near the token itself
 MOST_BESIDE = 0.8  # largest value at any other word, as a share of the unit's largest
 NEAR = 400  # one row is near another if no more than 1 in 400 rows are nearer
 _PER_TOKEN, _MOST = 15, 600  # how many units are tried, per token and in all
@@ -40,7 +39,7 @@ _SPACE = "·"  # how a space is displayed
 
 @dataclass(frozen=True)
 class ReadableUnit:
-    """A unit whose promoted words are near each other in the vocabulary matrix, or probable at its token.
+    """A unit whose promoted words are near each other in the vocabulary matrix, and near the token at which it fires.
 
     Attributes:
         layer: Its layer.
@@ -49,8 +48,6 @@ class ReadableUnit:
         n_close: How many of the 15 pairs of its six words are near each other.
         n_akin: How many other words of these are near the token at which it fires.
         beside: Its largest value at any other word, as a share of its largest value; at least 0.
-        raised: Increase in the total probability of its six words, on the direct path; 0 where the model predicts no
-            words.
     """
 
     layer: int
@@ -59,7 +56,6 @@ class ReadableUnit:
     n_close: int
     n_akin: int
     beside: float
-    raised: float
 
 
 @dataclass(frozen=True)
@@ -71,17 +67,16 @@ class _Candidate:
     unit: int
     ids: tuple[int, ...]
     beside: float
-    raised: float
 
 
 def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[ReadableUnit, ...]:
     """Return the most readable units of a stack for a sentence, at most one per token, the clearest first.
 
     A unit is readable if it is among the strongest of a token, fires there clearly more than at any other word, its
-    ``WORDS`` most promoted tokens are whole words, and at least ``LEAST_CLOSE`` pairs of these are near each other; or
-    at least ``LEAST_CLOSE_RAISED`` if it raises their probability by ``LEAST_RAISED``. Such units come first, those
-    that raise it most at the top; the others by ``_clarity``. A unit that promotes mostly the same words as a more
-    readable one is left out. The result is empty if no unit is readable, or if units have no words.
+    ``WORDS`` most promoted tokens are whole words, at least ``LEAST_CLOSE`` pairs of these are near each other, and at
+    least ``LEAST_AKIN`` of them is near the token itself. They are sorted by ``_clarity``. A unit that promotes mostly
+    the same words as a more readable one is left out. The result is empty if no unit is readable, or if units have no
+    words.
     """
     if why_no_words(trace.checkpoint, stack) is not None:
         return ()
@@ -93,11 +88,11 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     found = []
     for one in candidates:
         n_close = sum(first in near[other] or other in near[first] for first, other in combinations(one.ids, 2))
-        if n_close >= (LEAST_CLOSE_RAISED if one.raised >= LEAST_RAISED else LEAST_CLOSE):
-            own = trace.tokens(stack)[one.position].id
-            n_akin = sum(own in near[id] and own != id for id in one.ids)
+        own = trace.tokens(stack)[one.position].id
+        n_akin = sum(own in near[id] and own != id for id in one.ids)
+        if n_close >= LEAST_CLOSE and n_akin >= LEAST_AKIN:
             found.append((one, n_close, n_akin))
-    found.sort(key=lambda each: _rank(*each), reverse=True)
+    found.sort(key=lambda each: _clarity(*each), reverse=True)
     kept: list[tuple[_Candidate, int, int]] = []
     for each in found:
         ids, position = set(each[0].ids), each[0].position
@@ -107,12 +102,8 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     for one, n_close, n_akin in kept[:count]:
         place = (stack, one.layer, one.position)
         (words,) = unit_words(trace, *place, units=[one.unit], words=WORDS, vocabulary=vocabulary)
-        shown.append(ReadableUnit(one.layer, one.position, words, n_close, n_akin, one.beside, one.raised))
+        shown.append(ReadableUnit(one.layer, one.position, words, n_close, n_akin, one.beside))
     return tuple(shown)
-
-
-def _rank(one: _Candidate, n_close: int, n_akin: int) -> tuple[float, float]:
-    return one.raised if one.raised >= LEAST_RAISED else 0.0, _clarity(one, n_close, n_akin)
 
 
 def _clarity(one: _Candidate, n_close: int, n_akin: int) -> float:
@@ -143,15 +134,12 @@ def _candidates(trace: Trace, stack: str, layer: int, vocabulary: tuple[np.ndarr
         added = direct_path(trace, stack, layer, positions, added)
     effects = added @ matrix.T  # [unit, vocabulary]
     effects[:, list(checkpoint.framing.never)] = -np.inf
-    # A masked-token model predicts only at its blanks; anywhere else, the most probable token is the one that it reads.
-    predicts = [checkpoint.config.has_decoder or token.id == checkpoint.special.mask for token in tokens]
     marked = any(token.display.startswith(_SPACE) for token in tokens)
     found = []
     for row, top in enumerate(_largest(effects, WORDS).indices.numpy()):
-        if all(_is_word(checkpoint.tokenizer.display(int(id)), marked=marked) for id in top):
+        if all(is_word(checkpoint.tokenizer.display(int(id)), marked=marked) for id in top):
             position, ids = int(positions[row]), tuple(top.tolist())
-            raised = _raised(trace, stack, position, effects[row], top) if writes and predicts[position] else 0.0
-            found.append(_Candidate(layer, position, int(units[row]), ids, float(beside[row]), raised))
+            found.append(_Candidate(layer, position, int(units[row]), ids, float(beside[row])))
     return found
 
 
@@ -167,22 +155,12 @@ def peaks_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return peaks, np.divide(others.max(axis=0, initial=0), largest, out=never, where=largest > 0)
 
 
-def _raised(trace: Trace, stack: str, position: int, effects: np.ndarray, words: np.ndarray) -> float:
-    """Return by how much what is added to the logits at a position raises the probability of some words."""
-    if f"{stack}.logits" not in trace:  # of a long text, only some layers are recorded
-        return 0.0
-    logits = trace.values(f"{stack}.logits")[position]
-    without = np.where(np.isfinite(effects), logits - effects, logits)
-    chances = torch.softmax(torch.from_numpy(np.stack([logits, without])).double(), dim=-1)[:, words].sum(dim=-1)
-    return float(chances[0] - chances[1])
-
-
 def _largest(values: np.ndarray, count: int) -> torch.return_types.topk:
     """Return the largest values of each row, in order; much faster than numpy's partition."""
     return torch.topk(torch.from_numpy(values), count)
 
 
-def _is_word(piece: str, *, marked: bool) -> bool:
+def is_word(piece: str, *, marked: bool) -> bool:
     """Return whether a token, as it is displayed, is a whole word; a single Latin letter is not."""
     word = piece.removeprefix(_SPACE)
     return word.isalpha() and not (len(word) == 1 and word.isascii()) and (not marked or piece.startswith(_SPACE))

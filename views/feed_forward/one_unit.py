@@ -1,7 +1,8 @@
-"""The first view: one unit, the tokens at which it fires, and the words that it promotes there.
+"""The first view: one unit, the tokens at which it fires, and what it does to the prediction.
 
-A unit of a classifier promotes classes rather than words, so the classes are drawn with and without it. A unit of a
-model that reads images has no words: the patches of several images for which it fires most are drawn.
+Where the model predicts a token or a class, a run without the unit shows which probabilities it changes. Elsewhere, the
+words are drawn that the unit promotes. A unit of a model that reads images has no words: the patches of several images
+for which it fires most are drawn.
 
 While the reader has chosen no token, the units are those that can be read, of all stacks and layers; afterwards, the
 strongest units of the chosen token in the chosen layer.
@@ -16,11 +17,17 @@ import streamlit as st
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits, three_digits_alike
 from transformer.config import PictureConfig
+from transformer.interventions.prediction_units import (
+    PredictionUnit,
+    prediction_units,
+    predicts_at,
+    probabilities_at,
+)
 from transformer.interventions.silent_units import class_units, without_unit
 from transformer.layers.feed_forward_units import Effect, UnitWords
 from transformer.layers.patch_units import PATCHES, ImageValues, PatchUnit, image_values, ink_of, patch_units
 from transformer.layers.readable_units import LEAST_CLOSE, NEAR, WORDS, readable_units
-from transformer.predictions.answer_probabilities import PredictionRows, class_probabilities
+from transformer.predictions.answer_probabilities import prediction_rows, softmax
 from transformer.runs.traces import Trace
 from ui.compute.store import store
 from ui.shell import choice
@@ -29,16 +36,17 @@ from ui.shell.focus import FIRST_CHOSEN
 from ui.shell.page import Page
 from ui.shell.strip import is_chosen
 from ui.show.figures import show_figure, show_snippet
-from ui.words.texts import as_plain, common, pictures
+from ui.words.texts import as_plain, common, pictures, quoted_word
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel, feed_forward_view_model
 from views.feed_forward.patch_figures import firing_in_image, strongest_patches
-from views.feed_forward.unit_figures import classes_without_unit, unit_firing, unit_promotes
+from views.feed_forward.unit_figures import probabilities_changed, unit_firing, unit_promotes
 from views.view_models import first_word
 
 READABLE = 4  # units, of all stacks
+_PREDICTING = 3  # of these, at most so many that raise what the model predicts at their token
 STRONGEST = 6  # units of a chosen token
 _NAMED = 3  # words in the sentence above the figure
-_IMPROBABLE = 0.001  # probability of all promoted words below which no numbers are given; the texts name it
+_CHANGED = 6  # tokens or classes whose probability changes most
 _KEY = "unit_shown"
 
 
@@ -50,7 +58,8 @@ class OneUnit:
         words: What it promotes there; ``None`` if units have no words.
         n_close: How many pairs of the promoted words are close, if that is why the unit is shown.
         seen: Where the ink of its strongest image patches is, if that is why the unit is shown.
-        of_class: Whether it is shown because it matters for the class.
+        of_class: Whether it is shown because it raises the predicted class.
+        predicting: What it does to the prediction at its token, if that is why the unit is shown.
     """
 
     stack: str
@@ -61,11 +70,12 @@ class OneUnit:
     n_close: int | None = None
     seen: PatchUnit | None = None
     of_class: bool = False
+    predicting: PredictionUnit | None = None
 
     @property
     def is_readable(self) -> bool:
         """Whether it is shown for what it does, not because it is strong."""
-        return self.n_close is not None or self.seen is not None or self.of_class
+        return any((self.n_close is not None, self.seen, self.of_class, self.predicting))
 
     @property
     def promoted(self) -> tuple[Effect, ...]:
@@ -79,9 +89,9 @@ class OneUnit:
 
 
 def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
-    """Return the readable units of the sentence or image, those of each stack in turn.
+    """Return the readable units of the sentence or image, first those that raise what is predicted at their token.
 
-    Those of a classifier of texts are the ones that matter for the class.
+    Those of a classifier of texts are the ones that raise its class.
     """
     if _shows_classes(p):
         of_class = store.get(p.run, "class units", lambda: class_units(p.trace, count=READABLE))
@@ -108,15 +118,17 @@ def values_of_images(p: Page) -> ImageValues | None:
 
 
 def _readable(p: Page) -> tuple[OneUnit, ...]:
-    of_stacks = [
-        [
-            OneUnit(stack, one.layer, one.position, one.words.unit, one.words, one.n_close)
-            for one in readable_units(p.trace, stack, count=READABLE)
-        ]
-        for stack in p.trace.stacks
+    stack = "decoder" if p.checkpoint.config.has_decoder else "encoder"
+    units = [
+        OneUnit(stack, one.layer, one.position, one.unit, predicting=one)
+        for one in prediction_units(p.trace, count=_PREDICTING)
     ]
-    in_turn = [units[rank] for rank in range(READABLE) for units in of_stacks if rank < len(units)]
-    return tuple(in_turn[:READABLE])
+    for each in p.trace.stacks:
+        units += [
+            OneUnit(each, one.layer, one.position, one.words.unit, one.words, one.n_close)
+            for one in readable_units(p.trace, each, count=READABLE)
+        ]
+    return tuple(units[:READABLE])
 
 
 def needs(p: Page) -> tuple[str, ...]:
@@ -135,6 +147,11 @@ def begins(p: Page) -> tuple[str, int]:
         return p.focus.stack, first_word(p.trace, p.focus.stack)
     one = next((one for one in units if one.name == choice.value(_KEY)), units[0])
     return one.stack, one.position
+
+
+def only_stack(p: Page) -> str | None:
+    """Return the stack whose tokens are offered: that of the unit, until the reader follows a token."""
+    return p.focus.stack if not p.token_is_chosen and units_that_can_be_read(p) else None
 
 
 def choose_one_unit(p: Page) -> OneUnit:
@@ -165,35 +182,54 @@ def choose_one_unit(p: Page) -> OneUnit:
 
 def _title(p: Page, one: OneUnit) -> dict[str, str]:
     token = p.trace.tokens(one.stack)[one.position].display
-    if one.of_class:
-        word = as_plain(p.checkpoint.config.class_names[_raised_class(p, one)])
+    if one.of_class or one.predicting:
+        word = _predicted(p, one)[1]
     else:
-        word = p.text["side"][one.seen.side] if one.seen else as_plain(_others(p, one, token)[0])
-    return {"token": as_plain(token), "word": word}
+        word = p.text["side"][one.seen.side] if one.seen else _others(one, token)[0]
+    return {"token": as_plain(token), "word": as_plain(word)}
 
 
-def _in_order(p: Page, one: OneUnit) -> list[Effect]:
-    """Return the promoted words: the most probable first where they are predicted, else the most promoted."""
-    promoted = list(one.promoted)
-    if _are_predicted(p, one):
-        logits = p.trace.values(f"{one.stack}.logits")[one.position]
-        promoted.sort(key=lambda word: -logits[word.id])
-    return promoted
+def _word(piece: str) -> str:
+    return piece.removeprefix("·")
 
 
-def _word(promoted: Effect) -> str:
-    return promoted.piece.removeprefix("·")
-
-
-def _are_predicted(p: Page, one: OneUnit) -> bool:
-    """Return whether the trace has probabilities of the promoted words; a long text's may not."""
-    return one.words is not None and one.words.logits and f"{one.stack}.logits" in p.trace
-
-
-def _others(p: Page, one: OneUnit, token: str) -> list[str]:
+def _others(one: OneUnit, token: str) -> list[str]:
     """Return the promoted words without the token itself, if there are others."""
-    words = [_word(word) for word in _in_order(p, one)]
-    return [word for word in words if word != token.removeprefix("·")] or words
+    words = [_word(word.piece) for word in one.promoted]
+    return [word for word in words if word != _word(token)] or words
+
+
+def _predicts(p: Page, one: OneUnit) -> bool:
+    """Return whether the model predicts a class, or a token at the unit's position."""
+    return bool(p.checkpoint.config.n_classes) or predicts_at(p.trace, one.stack, one.position)
+
+
+def _probabilities(p: Page, one: OneUnit) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability of every class, or every token at the unit's position, with and without the unit."""
+    if one.predicting is not None:
+        return one.predicting.before, one.predicting.after
+
+    def of(run: Trace) -> np.ndarray:
+        if p.checkpoint.config.n_classes:
+            return softmax(run.values("classifier.logits"))
+        return probabilities_at(run, one.stack, one.position)
+
+    def without() -> np.ndarray:
+        return of(without_unit(p.trace, one.stack, one.layer, one.unit))
+
+    return of(p.trace), store.get(p.run, ("probabilities without", one.name, one.position), without)
+
+
+def _predicted(p: Page, one: OneUnit) -> tuple[int, str]:
+    """Return the index and the name of the class or token that is predicted."""
+    best = int(_probabilities(p, one)[0].argmax())
+    return best, _names(p, [best])[0]
+
+
+def _names(p: Page, indices: Sequence[int]) -> list[str]:
+    if p.checkpoint.config.n_classes:
+        return [p.checkpoint.config.class_names[index] for index in indices]
+    return [_word(p.checkpoint.tokenizer.display(index)) for index in indices]
 
 
 def _strongest(p: Page) -> tuple[OneUnit, ...]:
@@ -221,8 +257,8 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
         _draw_in_image(p, view_model, one, images)
         show_snippet("one unit", p.preamble + _snippet(one))
         return
-    classes = _shows_classes(p)
-    left, right = st.columns(2, gap="medium") if words or classes else (st.container(), None)
+    predicts = _predicts(p, one)
+    left, right = st.columns(2, gap="medium") if words or predicts else (st.container(), None)
     with left:
         st.markdown(f"**{text['figure_fires'].format(unit=one.unit)}**")
         show_figure(
@@ -231,28 +267,45 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
             caption="" if right is not None else _caption(p, view_model, one),
             alt=text["fires_alt"],
         )
-    if right is not None and classes:
-        with right:
-            _draw_classes(p, one)
-    elif right is not None and words is not None:
-        with right:
-            promoted = _in_order(p, one)
-            title = "figure_raises" if words.logits else "figure_points"
-            title = "figure_likeliest" if _are_predicted(p, one) else title
-            st.markdown(f"**{text[title].format(unit=one.unit)}**")
-            show_figure(
-                unit_promotes(
-                    [word.effect for word in promoted],
-                    words=[_word(word) for word in promoted],
-                    axis=text["adds_to_logit" if words.logits else "similarity"],
-                    least=1.0 if words.logits else 0.0,
-                ),
-                name="what-a-unit-promotes",
-                alt=text["promotes_alt"],
-            )
     if right is not None:
+        with right:
+            if predicts:
+                _draw_changes(p, one)
+            else:
+                _draw_words(p, one)
         st.caption(_caption(p, view_model, one), help=_neighbours(p, one))
     show_snippet("one unit", p.preamble + _snippet(one))
+
+
+def _draw_changes(p: Page, one: OneUnit) -> None:
+    """Draw the probabilities that the unit changes most."""
+    before, after = _probabilities(p, one)
+    change = before - after
+    most = sorted(np.argsort(-np.abs(change), kind="stable")[:_CHANGED].tolist(), key=lambda index: -change[index])
+    title = "figure_classes" if p.checkpoint.config.n_classes else "figure_changes"
+    token = as_plain(p.trace.tokens(one.stack)[one.position].display)
+    st.markdown(f"**{p.text[title].format(unit=one.unit, token=token)}**")
+    show_figure(
+        probabilities_changed(before[most], after=after[most], names=_names(p, most), axis=p.text["change"]),
+        name="probabilities-changed-by-a-unit",
+        alt=p.text["changes_alt"],
+    )
+
+
+def _draw_words(p: Page, one: OneUnit) -> None:
+    """Draw the words that the unit promotes most."""
+    if one.words is None:
+        return
+    st.markdown(f"**{p.text['figure_raises' if one.words.logits else 'figure_points'].format(unit=one.unit)}**")
+    show_figure(
+        unit_promotes(
+            [word.effect for word in one.promoted],
+            words=[_word(word.piece) for word in one.promoted],
+            axis=p.text["adds_to_logit" if one.words.logits else "similarity"],
+        ),
+        name="what-a-unit-promotes",
+        alt=p.text["promotes_alt"],
+    )
 
 
 def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, images: ImageValues) -> None:
@@ -273,7 +326,7 @@ def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, imag
         )
     strongest = images.strongest(one.layer, one.unit)
     with right:
-        st.markdown(f"**{text['figure_patches'].format(count=len(strongest), images=images.n_images)}**")
+        st.markdown(f"**{text['figure_patches'].format(count=len(strongest), unit=one.unit)}**")
         show_figure(
             strongest_patches(images.ink[strongest], values=images.hidden[one.layer][strongest, one.unit]),
             name="strongest-patches",
@@ -282,23 +335,12 @@ def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, imag
     st.caption(_caption(p, view_model, one))
 
 
-def _draw_classes(p: Page, one: OneUnit) -> None:
-    """Draw the probability of every class with and without the unit."""
-    before, after = _classes(p, one)
-    st.markdown(f"**{p.text['figure_classes']}**")
-    show_figure(
-        classes_without_unit(before, after=after, classes=p.checkpoint.config.class_names),
-        name="classes-without-a-unit",
-        alt=p.text["classes_alt"],
-    )
-
-
 def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text, token = p.text, as_plain(view_model.tokens[one.position].display)
     if one.seen is not None and (images := values_of_images(p)) is not None:
         seen = {"alike": one.seen.n_alike, "count": PATCHES, "images": images.n_images}
-        word = text["side"][one.seen.side]
-        return text["claim_patch"].format(unit=one.unit, layer=one.layer, token=token, word=word, **seen)
+        place = {"unit": one.unit, "layer": one.layer, "token": token, "word": text["side"][one.seen.side]}
+        return f"{text['claim_patch'].format(**place, **seen)} {_effect(p, one)}"
     if one.is_readable:
         most = int(view_model.hidden[:, one.unit].argmax()) == one.position
         place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one), "units": whole(view_model.n_units)}
@@ -313,63 +355,50 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
         )
     if not (p.token_is_chosen or p.reads_pictures or one.is_readable):
         claim = f"{text['none_readable']} {claim}"
-    if _shows_classes(p):
-        return f"{claim} {_effect_on_class(p, one)}"
+    if _predicts(p, one):
+        return f"{claim} {_effect(p, one)}"
     if one.words is None:
         length = three_digits(view_model.added_lengths([one.unit])[0])
         return f"{claim} {text['claim_none'].format(length=length)}"
-    named = [f"**{as_plain(_word(word))}**" for word in _in_order(p, one)[:_NAMED]]
-    kind = "logits" if one.words.logits else "towards"
-    claim = f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
-    return f"{claim} {_effect_on_words(p, one)}" if _are_predicted(p, one) else claim
+    named = ", ".join(f"**{as_plain(_word(word.piece))}**" for word in one.promoted[:_NAMED])
+    claim = f"{claim} {text['claim_logits' if one.words.logits else 'claim_towards'].format(words=named)}"
+    return f"{claim} {_effect_on_output(p, one)}".rstrip()
 
 
-def _effect_on_class(p: Page, one: OneUnit) -> str:
-    """Say what p of the class that the unit raises most would be if the unit were 0 at every token."""
-    before, after = _classes(p, one)
-    raised = _raised_class(p, one)
-    shares = three_digits_alike([float(before[raised]), float(after[raised])])
-    name = as_plain(p.checkpoint.config.class_names[raised])
-    said = "claim_class_same" if shares[0] == shares[1] else "claim_class"
-    return p.text[said].format(name=name, before=shares[0], after=shares[1])
+def _effect(p: Page, one: OneUnit) -> str:
+    """Say how probable what is predicted would be if the unit were 0 at every token."""
+    before, after = _probabilities(p, one)
+    best, name = _predicted(p, one)
+    what = "class" if p.checkpoint.config.n_classes else "next" if one.stack == "decoder" else "blank"
+    return _said_change(p, p.text["predicted"][what], name, float(before[best]), float(after[best]))
 
 
-def _classes(p: Page, one: OneUnit) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probability of every class with and without the unit."""
-    trace = p.trace
+def _effect_on_output(p: Page, one: OneUnit) -> str:
+    """Say which token of the output the unit changes most, a word if there is one.
 
-    def measured() -> np.ndarray:
-        return _class_values(without_unit(trace, one.stack, one.layer, one.unit))
+    Nothing is said if there is no output, or not all of it is recorded.
+    """
+    rows = prediction_rows(p.trace) if f"{p.trace.stacks[-1]}.logits" in p.trace else None
+    if rows is None or not rows.rows or rows.predicts_nothing:
+        return ""
 
-    return _class_values(trace), store.get(p.run, ("class without", one.name), measured)
+    def chosen(run: Trace) -> np.ndarray:
+        return np.exp(rows.chosen(rows.log_probabilities(run)))
+
+    before = chosen(p.trace)
+    name = ("output without", one.name)
+    after = store.get(p.run, name, lambda: chosen(without_unit(p.trace, one.stack, one.layer, one.unit)))
+    words = [index for index, name in enumerate(rows.displays) if _word(name).isalnum()] or range(len(rows.ids))
+    most = max(words, key=lambda index: abs(before[index] - after[index]))
+    what = p.text["predicted"]["output"]
+    return _said_change(p, what, _word(rows.displays[most]), float(before[most]), float(after[most]))
 
 
-def _class_values(trace: Trace) -> np.ndarray:
-    return np.array([part.probability for part in class_probabilities(trace)])
-
-
-def _raised_class(p: Page, one: OneUnit) -> int:
-    """Return the index of the class whose probability falls most without the unit."""
-    before, after = _classes(p, one)
-    return int((before - after).argmax())
-
-
-def _effect_on_words(p: Page, one: OneUnit) -> str:
-    """Say how probable the promoted words are together at the unit's token, with and without it."""
-    trace, ids = p.trace, [word.id for word in one.promoted]
-
-    def together(run: Trace) -> float:
-        there = PredictionRows(f"{one.stack}.logits", (one.position,), (), ())
-        return float(np.exp(there.log_probabilities(run)[0, ids]).sum())
-
-    name = ("words without", one.name, one.position)
-    after = store.get(p.run, name, lambda: together(without_unit(trace, one.stack, one.layer, one.unit)))
-    before = together(trace)
-    if max(before, after) < _IMPROBABLE:
-        return p.text["claim_improbable"].format(count=len(ids))
+def _said_change(p: Page, what: str, name: str, before: float, after: float) -> str:
     shares = three_digits_alike([before, after])
-    said = "claim_together_same" if shares[0] == shares[1] else "claim_together"
-    return p.text[said].format(count=len(ids), before=shares[0], after=shares[1])
+    said = "claim_keeps" if shares[0] == shares[1] else "claim_raises" if before > after else "claim_lowers"
+    name = as_plain(name if any(map(str.isalnum, name)) else quoted_word(name))
+    return p.text[said].format(what=what, name=name, before=shares[0], after=shares[1])
 
 
 def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
@@ -384,7 +413,9 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
                 images=images.n_images,
             )
         )
-    if one.words is not None and not _shows_classes(p):
+    if _predicts(p, one):
+        said.append(text["measured"])
+    elif one.words is not None:
         is_last = one.layer == p.trace.n_layers(one.stack) - 1
         logits = "promotes_logits_last" if is_last else "promotes_logits"
         said.append(text[logits if one.words.logits else "promotes_towards"].format(to=text["to_decoder"]))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 _STRIP, _LINE, _AROUND = 44, 24, 158  # pixels: a strip with the line above it, that line, and all around the strips
-_BESIDE = 280  # pixels: the height of figures beside each other
+_BESIDE = 240  # pixels: the height of figures beside each other
 _FEW_TOKENS = 16  # the most tokens for which the focused column shows numbers
 _LONGEST = 14  # characters of a word that are shown; the hover has all
 
@@ -150,7 +150,7 @@ def unit_firing(hidden: Any, *, tokens: TokenSequence, followed: int) -> go.Figu
         hovertemplate=style.hover("%{x}", style.exact("y")),
     )
     style.finish(figure, height=_BESIDE)
-    figure.update_xaxes(**style.token_axis(tokens, title=_("token")))
+    figure.update_xaxes(**style.token_axis(tokens, title=""))
     figure.update_xaxes(tickfont_size=style.TEXT_SIZE + 1)
     figure.update_yaxes(
         title_text=_("hidden value"),
@@ -162,38 +162,43 @@ def unit_firing(hidden: Any, *, tokens: TokenSequence, followed: int) -> go.Figu
     return figure.drawn()
 
 
-def unit_promotes(effects: Any, *, words: Sequence[str], axis: str, least: float = 0.0) -> go.Figure:
+def unit_promotes(effects: Any, *, words: Sequence[str], axis: str) -> go.Figure:
     """Draw the words that one unit promotes as horizontal bars.
 
-    ``effects``: [word], from the top. ``axis`` names them; it reaches at least ``least``.
+    ``effects``: [word], from the top. ``axis`` names them.
     """
     values = as_array(effects, name="effects", axes=("word",))
     require_same_length("words", words, expected=len(values), of="effects")
     figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=style.CHOSEN))
     style.finish(figure, height=_BESIDE)
     figure.update_layout(margin_r=48)
-    figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range([*values, least]), nticks=4)
-    figure.update_yaxes(**style.label_rows(words, title=_("token")))
+    figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values), nticks=4)
+    figure.update_yaxes(**style.label_rows(words, title=""))
     figure.update_yaxes(tickfont_size=style.TEXT_SIZE + 5)
     return figure.drawn()
 
 
-def classes_without_unit(before: Any, *, after: Any, classes: Sequence[str]) -> go.Figure:
-    """Draw the probability of every class in the run and, below it, in the run without one unit.
+def probabilities_changed(before: Any, *, after: Any, names: Sequence[str], axis: str) -> go.Figure:
+    """Draw by how much one unit changes the probability of tokens or classes, as bars to the right and to the left.
 
-    ``before``, ``after``: [class].
+    ``before``, ``after``: with the unit and without it, [name], from the top; ``axis`` names their difference.
     """
-    named = {_("with the unit"): (before, style.CHOSEN), _("without it"): (after, style.BAR)}
-    figure = Sheet()
-    for name, (values, colour) in named.items():
-        shares = as_probabilities(values, name="probabilities", axes=("class",), sizes={"class": len(classes)})
-        bars = parts.bar_rows(shares, hover=style.lines("%{y}", name), colours=colour, constraintext="none")
-        texts = {"text": style.three_digits_alike(shares), "textfont": {"size": style.TEXT_SIZE + 2}}
-        figure.add_trace({**bars, **texts, "name": name, "showlegend": True})
-    style.finish(figure, height=max(_BESIDE, style.rows_height(len(classes), around=120)), top=44)
-    figure.update_layout(margin_r=48, barmode="group", bargap=0.35)
-    figure.update_xaxes(title_text=_("probability"), range=[0, 1.1], nticks=4)
-    figure.update_yaxes(**style.label_rows(classes, title=_("class")))
+    sizes = {"name": len(names)}
+    with_it = as_probabilities(before, name="before", axes=("name",), sizes=sizes)
+    without = as_probabilities(after, name="after", axes=("name",), sizes=sizes)
+    change = with_it - without
+    hover = style.lines(
+        "%{y}",
+        f"{_('with the unit')} %{{customdata[0]}}",
+        f"{_('without it')} %{{customdata[1]}}",
+    )
+    bars = parts.bar_rows(change, hover=hover, colours=parts.signed_colours(change))
+    shares = [style.three_digits_alike([float(one), float(other)]) for one, other in zip(with_it, without, strict=True)]
+    figure = Sheet({**bars, "customdata": shares})
+    style.finish(figure, height=_BESIDE)
+    figure.update_layout(margin_r=48)
+    figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(change, share=0.25), nticks=4)
+    figure.update_yaxes(**style.label_rows(names, title=""))
     figure.update_yaxes(tickfont_size=style.TEXT_SIZE + 5)
     return figure.drawn()
 

@@ -35,7 +35,8 @@ def test_the_units_that_matter_for_the_class_are_found_by_their_gradient() -> No
     best = int(chances.argmax())
     found = class_units(trace)
     assert len({one.position for one in found}) == len(found) == 4
-    assert sorted((abs(one.change) for one in found), reverse=True) == [abs(one.change) for one in found]
+    assert sorted(one.change * (1 - one.beside) for one in found) == [one.change * (1 - one.beside) for one in found]
+    assert all(one.change < 0 for one in found), "without it, the predicted class is less likely"
     words = [token.index for token in trace.source if not token.special]
     for one in found:
         hidden = trace.values(f"encoder.layers.{one.layer}.feed_forward.hidden")[:, one.unit]
