@@ -279,7 +279,7 @@ def chances(run: Trace, row: int) -> np.ndarray:
 
 
 def chances_at(trace: Trace, stack: str, layer: int, unit: int, row: int | None) -> list[np.ndarray]:
-    """Return the probabilities with and without a unit: of the tokens in a row or, without one, of the classes."""
+    """Return the probabilities with and without a unit: of tokens or, without a row, of classes."""
     runs = (trace, without(trace, stack, layer, unit))
     return [shares_of(run) if row is None else chances(run, row) for run in runs]
 

@@ -1,4 +1,4 @@
-"""Units that make what the model predicts at their token more likely, measured by a run without each of them.
+"""Units that make what the model predicts at their token more likely, measured without each.
 
 Removing every unit in turn would take one run per unit. The derivative of the probability on the direct path to the
 vocabulary ranks them first; what is shown of a unit is then measured.
@@ -49,7 +49,7 @@ class PredictionUnit:
 
 
 def predicts_at(trace: Trace, stack: str, position: int) -> bool:
-    """Return whether the model predicts a token at a position: anywhere in a decoder, else at a blank."""
+    """Return whether a token is predicted at a position: anywhere in a decoder, else at a blank."""
     checkpoint = trace.checkpoint
     if f"{stack}.logits" not in trace:  # of a long text, only some layers are recorded
         return False
@@ -85,9 +85,9 @@ def prediction_units(trace: Trace, *, count: int = 4) -> tuple[PredictionUnit, .
 
 
 def _estimates(trace: Trace, stack: str, positions: Sequence[int]) -> list[PredictionUnit]:
-    """Return, for each position, the unit that raises the prediction there most to first order; the best first.
+    """Return for each position the unit that raises the prediction there most to first order.
 
-    ``after`` of each is not yet known.
+    The best comes first; ``after`` of each is not yet known.
     """
     checkpoint, (matrix, _) = trace.checkpoint, vocabulary_matrix(trace.checkpoint, stack)
     tokens = trace.tokens(stack)
@@ -119,8 +119,9 @@ def _estimates(trace: Trace, stack: str, positions: Sequence[int]) -> list[Predi
 
 
 def _weight(trace: Trace, stack: str, one: PredictionUnit) -> float:
-    """Return how plain a unit is: more if it fires at one token only, if that begins a word, for a rarer prediction.
+    """Return how plain a unit is: the more, the fewer tokens it fires at.
 
+    A token that begins a word and a rarer prediction count more.
     A vocabulary is ordered by frequency, so log₂ of an id is larger for a rarer word.
     """
     token = trace.tokens(stack)[one.position]

@@ -1,4 +1,4 @@
-"""Units that can be read: the words that they promote belong together, and to the token at which they fire.
+"""Units that can be read: their words belong together, and to the token at which they fire.
 
 Most units cannot: a unit often represents several things at once (Elhage et al. 2022, "Toy Models of Superposition").
 A few promote words that the model itself treats alike, such as "my", "your", "his" (Geva et al. 2022, "Transformer
@@ -39,7 +39,7 @@ _SPACE = "·"  # how a space is displayed
 
 @dataclass(frozen=True)
 class ReadableUnit:
-    """A unit whose promoted words are near each other in the vocabulary matrix, and near the token at which it fires.
+    """A unit whose promoted words are near each other and near the token at which it fires.
 
     Attributes:
         layer: Its layer.

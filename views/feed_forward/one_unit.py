@@ -89,7 +89,7 @@ class OneUnit:
 
 
 def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
-    """Return the readable units of the sentence or image, first those that raise what is predicted at their token.
+    """Return the readable units, first those that raise what is predicted at their token.
 
     Those of a classifier of texts are the ones that raise its class.
     """
@@ -205,7 +205,7 @@ def _predicts(p: Page, one: OneUnit) -> bool:
 
 
 def _probabilities(p: Page, one: OneUnit) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probability of every class, or every token at the unit's position, with and without the unit."""
+    """Return the probability of every class or next token, with and without the unit."""
     if one.predicting is not None:
         return one.predicting.before, one.predicting.after
 

@@ -179,7 +179,7 @@ def unit_promotes(effects: Any, *, words: Sequence[str], axis: str) -> go.Figure
 
 
 def probabilities_changed(before: Any, *, after: Any, names: Sequence[str], axis: str) -> go.Figure:
-    """Draw by how much one unit changes the probability of tokens or classes, as bars to the right and to the left.
+    """Draw by how much one unit changes the probabilities of tokens or classes.
 
     ``before``, ``after``: with the unit and without it, [name], from the top; ``axis`` names their difference.
     """
