@@ -86,6 +86,7 @@ def present_answer(p: Page, view_model: OverviewViewModel) -> None:
     if uncertain_output(p) is not None:
         least = view_model.least_sure
         mistakes = common("uncertain.in_brackets") if least is None else common("uncertain.least_brief", word=least)
+        mistakes = mistakes.replace(" ", "\N{NO-BREAK SPACE}")  # where it does not fit, all of it is on the next line
     length = len(p.sentence) + len(view_model.answer.text) + len(mistakes)
     lines = 1 if length <= ONE_LINE else 2
     with st.container(key=f"presented {lines}"):
