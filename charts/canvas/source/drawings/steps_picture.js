@@ -54,9 +54,13 @@ export class StepsPicture {
 
   // --- what is shown at a step --------------------------------------------------------------------------------
 
-  // Of the coloured bar: a given token was not chosen.
+  // Of the bar of the token that follows: a given token was not chosen.
   nameOfChosen(step = this.walk.step) {
-    return this.metadata.tokens[step].given ? say("given") : say("chosen");
+    return this.isGiven(step) ? say("given") : say("chosen");
+  }
+
+  isGiven(step = this.walk.step) {
+    return this.metadata.tokens[step].given;
   }
 
   rows(step = this.walk.step) {
@@ -154,6 +158,7 @@ export class StepsPicture {
     let at = x;
     for (const [text, paint] of [
       [say("candidate"), this.barColour(theme, {})],
+      ...(this.isGiven() ? [[say("predicted"), cssOf(theme.chosen)]] : []),
       [this.nameOfChosen(), this.barColour(theme, { chosen: true })],
     ]) {
       context.fillStyle = paint;
@@ -180,7 +185,7 @@ export class StepsPicture {
     this.rows().forEach((row, k) => {
       const middle = y + (k + 0.5) * this.row;
       const long = row.value * width;
-      context.fillStyle = this.barColour(theme, row);
+      context.fillStyle = this.barColour(theme, row, k);
       context.fillRect(x, middle - this.row * 0.36, Math.max(long, row.value > 0 ? 1 : 0), this.row * 0.72);
       context.font = fontOf(theme, 0.8, row.chosen ? 600 : 400);
       drawText(context, threeDigits(row.value), x + long + 6, middle, {
@@ -196,8 +201,11 @@ export class StepsPicture {
     });
   }
 
-  barColour(theme, { chosen, others }) {
+  // Orange is the model's choice: the first candidate where the text is given.
+  barColour(theme, { chosen, others }, k = -1) {
     if (others) return COLOURS.categorical[7];
+    if (this.isGiven() && k === 0) return cssOf(theme.chosen);
+    if (chosen && this.isGiven()) return cssOf(theme.ink);
     return chosen ? cssOf(theme.chosen) : theme.heads[0];
   }
 
