@@ -332,3 +332,10 @@ def test_the_cone_of_the_chosen_vector_is_outlined(
     assert 0 < bits.sum() < len(cells)
     reached, total = int(bits.sum()), sum(other is not None for other in cells)
     assert f"{reached} of the {total} on the map" in said(app)
+
+
+def test_the_sentence_about_a_vector_names_a_full_stop(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("paths", checkpoint="gpt-en", sentence="I love you.")
+    is_fine(app)
+    assert "that of **the full stop** where it enters layer 3" in said(app)

@@ -42,7 +42,7 @@ from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
-from ui.words.texts import as_plain, page_texts
+from ui.words.texts import as_plain, page_texts, quoted_word
 from views.paths.edge_estimates import check_estimate, compare_with_estimate, edge_claim
 from views.paths.paths_view_model import (
     LEAST_SHOWN,
@@ -296,13 +296,21 @@ def _plainly(token: str) -> str:
     return as_plain(token.removeprefix("·") or token)
 
 
+def _legibly(token: str) -> str:
+    """Return a token for a sentence without quotation marks, a punctuation mark by its name."""
+    return _plainly(token) if any(map(str.isalnum, token)) else as_plain(quoted_word(token))
+
+
 def _say_strongest(p: Page, shown: PathsViewModel) -> str:
     """Say how much of the change a single patch undoes."""
     if shown.strongest is None:
         return p.text["no_gap_caption"]
     place, share = shown.strongest, shown.strongest_share
-    here = p.text["back_residual"].format(**_place_words(p, shown, place)) if place.part == "residual" else ""
-    one = p.text[f"one_{shown.choices.patches}"].format(place=here or _place_name(p, shown, place))
+    if place.part == "residual":
+        where = p.text["back_residual"].format(**_place_words(p, shown, place, name=_legibly))
+    else:
+        where = _place_name(p, shown, place)
+    one = p.text[f"one_{shown.choices.patches}"].format(place=where)
     key = "undone_about" if shown.is_estimate else "undone_more" if share >= 1.005 else "undone"
     if 0.995 <= share < 1.005 and not shown.is_estimate:
         key = "undone_all"
@@ -363,7 +371,7 @@ def _draw_key(p: Page, shown: PathsViewModel) -> None:
         key = "reading" if arrived is None else "reading_arrived"
         layer = shown.trace.n_layers("decoder") - 1
         share = None if arrived is None else percent(arrived)
-        st.markdown(text[key].format(token=_plainly(read), layer=layer, share=share, **names))
+        st.markdown(text[key].format(token=_legibly(read), layer=layer, share=share, **names))
     if note := uncertainty_note(p):
         st.markdown(note)
 
@@ -372,10 +380,12 @@ def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:
     return p.text[f"place_{place.part}"].format(**_place_words(p, shown, place))
 
 
-def _place_words(p: Page, shown: PathsViewModel, place: Place) -> dict[str, object]:
+def _place_words(
+    p: Page, shown: PathsViewModel, place: Place, *, name: Callable[[str], str] = _plainly
+) -> dict[str, object]:
     """Return the layer, the token or head, and the stack of a location, for a sentence."""
     labels = shown.contrast.tokens(place.stack, shown.turn).labels
-    column = str(place.index) if place.part in HEADS else _plainly(labels[place.index])
+    column = str(place.index) if place.part in HEADS else name(labels[place.index])
     if p.reads_pictures and place.part not in HEADS and place.index == 0:
         column = p.text["class_token"]
     several = len(shown.contrast.clean) > 1
