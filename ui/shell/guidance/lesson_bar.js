@@ -34,7 +34,8 @@ export default function ({ data }) {
   const main = find("[data-testid=stMain]");
   main?.addEventListener("scroll", measure, { passive: true });
   measure();
-  const endWait = data.waitsFor ? waitForPicture(data, root) : () => {};
+  globalThis.glassformerEndWait?.(); // of a step that was left on another page
+  const endWait = (globalThis.glassformerEndWait = data.waitsFor ? waitForPicture(data, root) : () => {});
   return () => {
     endWait();
     changes.disconnect();

@@ -210,7 +210,8 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
             if astray:
                 st.markdown(f":material/info: **{astray}**")
         with right:
-            _question(step, place, text, covered=here and guesses.is_covered(step, place), waits=bool(astray))
+            covered = here and not astray and guesses.is_covered(step, place)
+            _question(step, place, text, covered=covered, waits=bool(astray))
         return
     right.markdown(f"**{text['notice']}** {step.notice}")
     if step.question:
