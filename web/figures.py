@@ -191,7 +191,7 @@ def _path(run: Trace) -> dict[str, Any]:
     said: dict[str, Any] = {name: page[name] for name in _PATH_TEXTS}
     said["words"] = {name: _(name) for name in _PATH_WORDS}
     if isinstance(run.checkpoint.config, PictureConfig):
-        said["patch"] = common("picture.patch", row="{row}", column="{column}")
+        said |= {name: common(f"picture.{name}", name="{name}") for name in ("patch", "empty_patch")}
     kinds = {}
     for stack, kind in run.attention_kinds():
         found = attention_path(run, stack, 0, kind, head=0)

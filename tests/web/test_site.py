@@ -43,6 +43,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.masked_word import NONE, masked_word, words_in
 from transformer.runs.traces import Trace
 from ui.shell.guidance import lessons as lesson_files
+from ui.shell.selectors import text_for
 from ui.show.drawings import add_captions
 from ui.words.texts import page_text, plain_word, use_language
 from views.attention.attention_steps import mask_counts
@@ -432,6 +433,20 @@ def test_a_typed_sentence_opens_at_the_head_of_the_app(site: Site, tiny_checkpoi
     assert eventually(site.page, lambda: "sentence=A+dog+sat." in site.page.url, True)
     assert "&head=1&" in site.page.url
     assert site.errors == []
+
+
+def test_a_row_of_patches_is_read_aloud_as_in_the_app(site: Site) -> None:
+    site.open("?checkpoint=vit-digits")
+    sentence = site.page.evaluate("glassformerSite.state.sentence")
+    checkpoint = transformer.load(CHECKPOINTS / "vit-digits")
+    view = transformer.trace(checkpoint, sentence).attention("encoder", 0, "self")
+    request = {"sentence": sentence, "target": "", "forced": [], "removed": []}
+    text = text_for(page_text("attention"), checkpoint.config)
+    for row in range(len(view.query)):
+        place = {"stack": "encoder", "kind": "self", "layer": 0, "head": 2, "chosen": row}
+        aloud = site.ask(request, attentionMap=place)["aloud"]
+        said = "".join(template.format(**values) for template, values in aloud)
+        assert said == read_aloud(text, view, head=2, row=row).replace("\\", "")
 
 
 def test_a_digit_is_drawn_and_read(site: Site) -> None:

@@ -181,10 +181,10 @@ export function answerLogP(figures) {
   return [outputs["candidates.logits"].values[at] - outputs.log_sum.values[0]];
 }
 
-// A token in a sentence, without the dot that stands for a space; an image patch by its row and column.
+// A token in a sentence, without the dot that stands for a space; an image patch is called that.
 function plainWord(label, texts) {
-  const patch = /^r(\d+)c(\d+)$/.exec(label);
-  return patch && texts.patch ? fill(texts.patch, { row: patch[1], column: patch[2] }) : label.replace(/^·(?=.)/su, "");
+  const isPatch = texts.patch && /^r\d+c\d+$/.test(label);
+  return isPatch ? fill(texts.patch, { name: label }) : label.replace(/^·(?=.)/su, "");
 }
 
 // -> { word }, the class or the only token that is predicted, or { all }, a name of all that is
@@ -235,8 +235,13 @@ export function readAloud(figures, place) {
   const allowed = steps.allowed(row);
   if (!allowed.some(Boolean)) return [[texts.aloud_nothing, { row: named }]];
   const weights = figures.weightsOf({ ...place, head }).subarray(0, key.length);
+  const keyWord = (k) => {
+    const ink = figures.run.pictures?.encoder[k];
+    const { label } = key[k];
+    return ink?.every((shade) => !shade) ? fill(texts.empty_patch, { name: label }) : plainWord(label, texts);
+  };
   const order = [...weights.keys()].filter((k) => allowed[k]).sort((a, b) => weights[b] - weights[a]);
-  const most = order.slice(0, 3).map((k) => ({ label: plainWord(key[k].label, texts), weight: weights[k] }));
+  const most = order.slice(0, 3).map((k) => ({ label: keyWord(k), weight: weights[k] }));
   const shares = alike(most.map(({ weight }) => weight));
   const mostly = most[0].weight >= MOSTLY;
   const template = `aloud_${mostly ? "mostly" : "spread"}${predicts ? "_predicting" : ""}`;
