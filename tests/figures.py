@@ -358,6 +358,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "word_contributions": decoding_figures.word_contributions(
             [0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"
         ),
+        "patch_contributions": decoding_figures.patch_contributions(
+            [0.3, -0.2, 0, 0.1], ink=np.zeros((4, 2, 2)), names=["<b>", "b", "c", "d"], of="·<i> class"
+        ),
         "row_on_picture": attention_row_figures.row_on_picture(
             np.full((2, 2, 2), 0.2),
             picture="data:image/png;base64,",

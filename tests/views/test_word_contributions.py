@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charts.toolkit import style
-from views.decoding.decoding_figures import word_contributions
+from views.decoding.decoding_figures import patch_contributions, word_contributions
 
 
 def test_bars_carry_the_numbers_and_repeated_words_stay_apart() -> None:
@@ -39,3 +39,11 @@ def test_what_is_no_difference_of_probabilities_is_refused() -> None:
         word_contributions([0.1, -1.5], words=["a", "b"], of="good")
     with pytest.raises(ValueError, match=r"shape \(2,\); it must be \[3 × word\]"):
         word_contributions([0.1, 0.2], words=["a", "b", "c"], of="good")
+
+
+def test_a_patch_is_tinted_by_what_it_contributes_and_says_how_much() -> None:
+    figure = patch_contributions([0.5, -0.25, 0, 0.1], ink=np.zeros((4, 2, 2)), names=list("abcd"), of="3")
+    texts = [one.text for one in figure.layout.annotations]
+    assert texts == ["+0.50", "−0.25", "+0.00", "+0.10"]
+    tints = [shape.fillcolor for shape in figure.layout.shapes]
+    assert tints[0] == "rgba(213, 94, 0, 0.750)" and tints[1] == "rgba(0, 114, 178, 0.375)"

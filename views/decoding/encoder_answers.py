@@ -2,13 +2,15 @@
 
 from dataclasses import asdict, replace
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.attribution.leave_one_out import leave_one_out
-from transformer.config import NEXT_SENTENCE
+from transformer.config import NEXT_SENTENCE, PictureConfig
+from transformer.layers.patch_units import ink_of
 from transformer.predictions.answer_probabilities import blanks
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
@@ -216,13 +218,30 @@ def _show_contributions(p: Page, shown: Verdict, names: list[str]) -> Verdict:
     )
     shown = replace(shown, choices=DecodingChoices(class_index=names.index(chosen)))
     words = [word.text for word in shown.found.words]
+    tokens = p.trace.source
+    has_ink = isinstance(p.checkpoint.config, PictureConfig) and len(tokens.patches) == len(words)
+    if has_ink:
+        figure = decoding_figures.patch_contributions(shown.contributions, ink=ink_of(tokens), names=words, of=chosen)
+    else:
+        figure = decoding_figures.word_contributions(
+            shown.contributions, words=words, of=chosen, are_patches=p.reads_pictures
+        )
+    if has_ink and (largest := _empty_patch(shown, ink_of(tokens))) is not None:
+        value = three_digits(float(shown.contributions[largest]))
+        st.markdown(p.text["empty_patch"].format(patch=words[largest], name=as_plain(chosen), value=value))
     show_figure(
-        decoding_figures.word_contributions(shown.contributions, words=words, of=chosen, are_patches=p.reads_pictures),
+        figure,
         name="word-contributions",
         caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(chosen)),
         alt=p.text["contributions_alt"],
     )
     return shown
+
+
+def _empty_patch(shown: Verdict, ink: np.ndarray) -> int | None:
+    """Return the patch on which the class depends most, if that patch is white."""
+    most = int(shown.contributions.argmax())
+    return most if ink[most].max() == 0 and shown.contributions[most] > 0 else None
 
 
 def _show_classes(p: Page, shown: Verdict, names: list[str]) -> None:
