@@ -140,13 +140,25 @@ def test_each_parameter_alone(page: str, both: bool) -> None:
                 is_sound(open_page(page, "tiny-translator", **{name: value}))
 
 
+MANY = [f"zero:encoder.{n % 2}.self.{n % 2}" for n in range(10_000)]  # Streamlit accepts at most 1,000
+SIZES = ("x" * 100_000, MANY, "a " * 50_000, MANY[:900])
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("page", "parameter"), HUGE)
-def test_a_huge_address_is_answered_at_once(page: str, parameter: str) -> None:
-    """100 kB in one value, and ten thousand values: a sentence, without long computation."""
+@pytest.mark.parametrize(
+    ("page", "parameter", "sizes"),
+    [
+        *(pytest.param(*one, SIZES[number % 2 :: 2], id=" ".join(one)) for number, one in enumerate(HUGE)),
+        *(pytest.param(*one, SIZES, id=f"{' '.join(one)}, all", marks=pytest.mark.nightly) for one in HUGE),
+    ],
+)
+def test_a_huge_address_is_answered_at_once(page: str, parameter: str, sizes: tuple) -> None:
+    """100 kB in one value, and ten thousand values: a sentence, without long computation.
+
+    Every run tries two of the four sizes with each parameter, in turn.
+    """
     open_page(page, "tiny-translator")  # one-time loading is not measured
-    many = [f"zero:encoder.{n % 2}.self.{n % 2}" for n in range(10_000)]  # Streamlit accepts at most 1,000
-    for values in ("x" * 100_000, "a " * 50_000, many[:900], many):
+    for values in sizes:
         begun = time.process_time()
         app = open_page(page, "tiny-translator", **{parameter: values})
         is_sound(app)
