@@ -258,7 +258,12 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         ),
         "nearest_neighbours": vocabulary_figures.nearest_neighbours(neighbours, of="·<b>"),
         "attention_change": attention_change_figure.attention_change(
-            share, after=share[::-1], tokens=tokens, rows=("before: <b>", "after"), bar="attention weight"
+            share,
+            after=share[::-1],
+            tokens=tokens,
+            rows=("before: <b>", "after"),
+            bar="attention weight",
+            positions=[str(at) for at in range(len(tokens))],
         ),
         "encoding_heatmap": encoding_figures.encoding_heatmap(numbers.normal(size=(12, 16)), tokens=tokens),
         "encoding_waves": encoding_figures.encoding_waves(
