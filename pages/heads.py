@@ -9,7 +9,7 @@ from views.heads.corpus import compute, offer_reading
 from views.heads.heads_controls import choose
 from views.heads.heads_view_model import heads_view_model
 from views.heads.maps import show_maps
-from views.heads.role_words import claim, image_claim
+from views.heads.role_words import first_claim
 from views.heads.sections import show_section
 
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
@@ -25,7 +25,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         follows=is_head_chosen(p.focus, p.run),
     )
 
-    first.markdown(claim(heads.shown, p.text) if heads.image_row is None else image_claim(heads, p.text))
+    first.markdown(first_claim(heads, p.text))
     progress = offer_reading(p, choices.scope, corpus)
     show_maps(heads, p.text)
     show_chosen_head(p, heads)

@@ -37,6 +37,9 @@ def attention_heads(
     scrolls: bool = False,
     image_row: int | None = None,
     faded: str = "",
+    colours: Mapping[tuple[int, int], int] | None = None,
+    groups: Sequence[tuple[str, int]] = (),
+    marked: Mapping[tuple[int, int], tuple[int, int] | None] | None = None,
     keeps_named: bool = False,
 ) -> CanvasFigure:
     """Return ``attention_grid`` with the maps of ``named`` (layer, head) large above the small ones.
@@ -47,6 +50,8 @@ def attention_heads(
     as large as the width allows, with their text, and the large ones stay visible while the small ones scroll;
     otherwise all of them fit on one screen. With ``image_row``, every map is this row of the head, laid over the
     square image whose patches are the keys. ``faded`` says in the legend what pale maps are, if there are any.
+    ``colours`` are the numbers of the theme's colours that frame the small maps, and ``groups`` says in the legend what
+    each means. ``marked`` is the (row, column) that is framed in a large map.
 
     Raises:
         ValueError: As in ``attention_grid``, and if ``named`` is empty, too long or repeats a head, or a head lacks
@@ -70,8 +75,15 @@ def attention_heads(
         known = places if what == "named" else words
         if missing := [tuple(place) for place in heads if place not in known]:
             raise ValueError(f"attention_heads: {what}: there is nothing for {missing[0]} (layer, head)")
+    colours, marked = colours or {}, marked or {}
     head_texts = [
-        {**tile, "title": words[place].title, "sentence": words[place].sentence}
+        {
+            **tile,
+            "title": words[place].title,
+            "sentence": words[place].sentence,
+            **({"colour": colours[place]} if place in colours else {}),
+            **({"edge": list(map(int, cell))} if (cell := marked.get(place)) is not None else {}),
+        }
         for tile, place in zip(tiles, places, strict=True)
     ]
     if image_row is not None:
@@ -83,6 +95,7 @@ def attention_heads(
         **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
         **({"scrolls": True} if scrolls else {}),
         **({"keeps_named": True} if keeps_named else {}),
+        **({"groups": [[name, colour] for name, colour in groups]} if groups else {}),
         **({"faded": faded} if faded and set(places) - set(clear) else {}),
     )
 

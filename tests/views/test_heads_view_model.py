@@ -13,6 +13,7 @@ import transformer
 from charts.canvas.attention_heads import MAX_NAMED
 from charts.toolkit.numbers import percent
 from transformer.heads.head_roles import CorpusRole, HeadRole, corpus_roles, sentence_roles
+from transformer.heads.role_files import load_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from ui.shell.selectors import text_for
@@ -27,7 +28,7 @@ from views.heads.heads_view_model import (
     heads_view_model,
     place_of,
 )
-from views.heads.role_words import chosen_text, image_claim, words_on_image, words_seen
+from views.heads.role_words import chosen_text, first_claim, grouped, image_claim, words_here, words_on_image
 
 DIGIT = "0123456789abcdefg" + "0" * 40 + "g654321"
 SENTENCE = "The old man told us a story, and the sea was cold."
@@ -117,11 +118,12 @@ def test_heads_with_a_role_are_shown_other_roles_first_and_none_without_one() ->
     heads = ranked(*alike, *others)
     assert heads.contrasts == {(1, 1): "sinks", (1, 0): "broad"}
     assert heads.opened_with() == ((0, 0), (0, 3), (0, 1))
-    assert heads.opened_with(fixed=(1, 1)) == ((0, 0), (0, 3), (1, 1)), "another look before a role that is shown"
+    assert heads.opened_with(fixed=[(1, 1)]) == ((0, 0), (1, 1), (0, 3)), "another look before a role of the same"
+    assert heads.opened_with(fixed=[(1, 1), (1, 2)]) == ((0, 0), (1, 1), (1, 2))
+    assert heads.opened_with(aligned=[(0, 2)])[0] == (0, 2), "a head that aligns represents the look"
     assert heads.opened_with((0, 3)) == ((0, 3), (0, 0), (0, 1)), "the followed head represents its look"
     assert heads.opened_with((1, 2)) == ((0, 0), (0, 3), (1, 2)), "a head that the reader selected is the last"
     resting = ranked(*alike, *others, head(1, 3, "sink", sink=0.9, sinks=0.9, broad=0.1))
-    assert resting.opened_with(fixed=(1, 1)) == resting.opened_with(), "a head at rest looks as it does"
     assert resting.opened_with() == ((0, 0), (1, 3), (0, 3)), "a look of its own comes before another role of the same"
     assert ranked(*alike).opened_with() == ((0, 0), (0, 3), (0, 1)) and not ranked(*alike).contrasts
     assert ranked(alike[0], *others).opened_with() == ((0, 0), (1, 1), (1, 0)), "one role alone, beside what contrasts"
@@ -259,21 +261,76 @@ def test_roles_are_worked_out_once(trace: Trace, monkeypatch: pytest.MonkeyPatch
     assert asked == [view.name for view in heads.views]
 
 
-def test_a_head_without_a_role_on_one_token_is_shown_beside_two_roles_and_named_after_it() -> None:
-    trace = transformer.trace(transformer.load("checkpoints/en-fr"), "My grandmother bakes apple pie every Sunday.")
-    heads, text = heads_view_model(trace, Head("decoder", "cross", 1, 6), follows=False), page_text("heads")
-    assert heads.fixed_on_one == (1, 6) == heads.named[-1] and heads.chosen_here.role == "none"
+EN_FR_CROSS = "My grandmother bakes apple pie every Sunday."
+
+
+def test_three_heads_of_a_translation_visibly_differ_and_each_is_named_by_what_it_does() -> None:
+    """Two of three large maps had similar names, and the third, a bright column, had none."""
+    checkpoint, text = transformer.load("checkpoints/en-fr"), page_text("heads")
+    trace = transformer.trace(checkpoint, EN_FR_CROSS)
+    corpus = load_corpus_roles(checkpoint).roles
+    heads = heads_view_model(trace, Head("decoder", "cross", 0, 0), corpus=corpus, follows=False)
     assert not heads.is_followed, "where one map fits, it is that of a head with a role"
-    weights = heads.views[1].weights[6].mean(axis=0)
-    assert heads.views[0].key.labels[weights.argmax()] == "."
-    assert words_seen(heads, text)[1, 6].title == "No role here"
-    assert words_seen(heads, text)[1, 6].sentence.startswith("Looks most at the full stop: ")
-    assert percent(float(weights.max())) in words_seen(heads, text)[1, 6].sentence
-    roles = {head.role for head in heads.heads.with_role}
-    assert {role.role for role in heads.roles_here if place_of(role) in heads.named[:-1]} == roles
-    assert "from ‘mère’ to the full stop" in chosen_text(heads, text)
+    words = words_here(heads, text)
+    assert heads.named[1:] == ((1, 6), (1, 3))
+    titles = [words[place].title for place in heads.named]
+    assert titles == ["Finds the word to translate", "Often looks at the full stop", "Often looks at ‘</s>’"]
+    assert len({heads.groups[place] for place in heads.named}) == MOST_NAMED
+    first = heads.named[0]
+    assert corpus.head("decoder", "cross", *first).measured.strongest == "aligned_next"
+    row, column = heads.marked(first)
+    assert heads.views[first[0]].weights[first[1], row].argmax() == column
+    pair = trace.prediction.displays[row], trace.source.displays[column]
+    assert pair in (("·chaque", "·every"), ("·dimanche", "·Sunday")), "a whole word, with another spelling"
+    assert words[first].sentence == "To predict ‘{}’, it looks most at ‘{}’.".format(*(word[1:] for word in pair))
+    assert first_claim(heads, text) == text["claim_differ"]
+    unknown = heads_view_model(trace, Head("decoder", "cross", 0, 0), follows=False)
+    assert words_here(unknown, text)[unknown.named[0]].title == text["order_title"], "no test has found an alignment"
+
+
+def test_a_head_is_said_to_look_at_a_token_as_often_as_it_does() -> None:
+    trace, text = transformer.trace(transformer.load("checkpoints/en-fr"), EN_FR_CROSS), page_text("heads")
+    heads = heads_view_model(trace, CROSS)
+    words = words_here(heads, text)
+    assert set(heads.fixed) == {place for place in heads.tiles if heads.most_seen(place)[1] >= module.LEAST_CONTRAST}
+    for place, key in heads.fixed.items():
+        rows = heads.views[place[0]].weights[place[1]].argmax(axis=-1) == key
+        said = text["keeps_sentence_cross"].format(count=rows.sum(), rows=len(rows))
+        assert words[place].sentence == said and heads.marked(place) == (-1, key)
+        assert words[place].title.startswith("Mostly" if rows.mean() > 0.5 else "Often")
     follows = heads_view_model(trace, Head("decoder", "cross", 2, 3), HeadsChoices(layers=range(1)), follows=False)
-    assert follows.fixed_on_one in (None, *follows.tiles)
+    assert set(follows.fixed) <= set(follows.tiles)
+
+
+@pytest.mark.parametrize("name", ["gpt-en", "bert-en", "sentiment"])
+def test_examples_are_rows_that_do_what_the_title_says(name: str) -> None:
+    trace, text = transformer.trace(transformer.load(f"checkpoints/{name}"), EN_FR_CROSS), page_text("heads")
+    heads = heads_view_model(trace, Head(*trace.attention_kinds()[-1], 0, 0), follows=False)
+    assert len({heads.groups[place] for place in heads.named}) == MOST_NAMED, "three heads that visibly differ"
+    steps = {"previous": -1, "next": 1, "same": 0}
+    seen = 0
+    for place, group in heads.groups.items():
+        edge = heads.example(place)
+        if group in steps:
+            seen += 1
+            weights = heads.views[place[0]].weights[place[1], edge.query]
+            assert weights.argmax() == edge.key == edge.query + steps[group]
+            assert text["role_title"][group] == words_here(heads, text)[place].title
+        else:
+            assert edge is None if group == "broad" else edge.key == heads.fixed[place]
+    assert seen > 1
+    assert {role.role for role in heads.roles_here if place_of(role) not in heads.groups} <= {"none"}
+
+
+def test_colours_mean_one_thing_each_and_their_numbers_add_up() -> None:
+    trace, text = transformer.trace(transformer.load("checkpoints/bert-en"), EN_FR_CROSS), page_text("heads")
+    heads = heads_view_model(trace, Head("encoder", "self", 0, 0), follows=False)
+    colours, legend = grouped(heads, text)
+    assert len({colour for _, colour in legend}) == len(legend)
+    for said, colour in legend:
+        assert said.endswith(f"({sum(one == colour for one in colours.values())})")
+    assert [said.partition(" (")[0] for said, _ in legend[:2]] == [text["group"]["previous"], text["group"]["next"]]
+    assert set(colours) == set(heads.groups)
 
 
 def test_over_an_image_only_clear_maps_are_large_and_its_words_are_of_images() -> None:
@@ -286,7 +343,7 @@ def test_over_an_image_only_clear_maps_are_large_and_its_words_are_of_images() -
     assert min(rows.values()) < module.LEAST_CONTRAST
     assert "class token" in image_claim(heads, text) and "<s>" not in image_claim(heads, text)
     said = chosen_text(heads, text)
-    assert "in this image" in said and "sentence" not in said and "token" not in said
+    assert "over the rows of all patches" in said and "sentence" not in said and "token" not in said
     plain = page_text("heads")
     assert text["role_does_one"]["sink"] == plain["role_does_one"]["sink"], "what it has no other word for"
     assert text["role_does_one"]["repeated"] != plain["role_does_one"]["repeated"]
@@ -299,12 +356,14 @@ def test_a_head_of_an_image_shows_the_row_of_the_followed_token_over_its_patches
     heads = heads_view_model(trace, chosen, token=5)
     assert heads.image_row == 5 and heads.named[0] == (0, 2) and len(set(heads.named)) == MOST_NAMED
     weights = np.stack([view.weights for view in heads.views])[:, :, 5]
-    assert heads.n_patches_preferred == len(set(weights[..., 1:].argmax(-1).ravel().tolist())) > 1
     for (layer, index), shown in words_on_image(heads, page_text("heads")).items():
-        first, second = weights[layer, index].argsort()[::-1][:2]
-        for key, said in ((first, shown.title), (second, shown.sentence)):
-            assert label_in_words(heads.views[0].key.labels[key]) in said
-            assert percent(float(weights[layer, index, key])) in said
+        key = int(weights[layer, index].argmax())
+        pixels = heads.views[0].key[key].pixels
+        assert label_in_words(heads.views[0].key.labels[key]) in shown.sentence
+        assert percent(float(weights[layer, index, key])) in shown.sentence
+        group = heads.groups[layer, index]
+        assert group == ("ink" if any(pixels) else "empty") if pixels else group == "itself"
+        assert heads.marked((layer, index)) == (divmod(key - 1, 4) if pixels else None)
     assert heads_view_model(trace, chosen, HeadsChoices(whole=True)).image_row is None
     assert (
         heads_view_model(transformer.trace(transformer.load("checkpoints/bert-en"), SENTENCE), chosen).image_row is None

@@ -12,7 +12,6 @@ from transformer.heads.weight_patterns import place_shares, positional_tallies
 from transformer.text.sentence_files import SHIPPED
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import is_presenting
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import PageText
 from views.heads.corpus import Corpus
@@ -24,7 +23,7 @@ from views.heads.role_words import chosen_text, concatenation, corpus_counts, de
 def show_chosen_head(p: Page, heads: HeadsViewModel) -> None:
     """Describe the head's function in a sentence, with links to the Attention page and the head's card."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(chosen_text(heads, p.text, brief=is_presenting()), width="content")
+        st.markdown(chosen_text(heads, p.text, brief=True), width="content")
         if st.button(p.text["open"], icon=":material/visibility:"):
             go_to("attention")
         if p.reads_sentences:
@@ -35,6 +34,7 @@ def show_counts_and_formula(p: Page, heads: HeadsViewModel, corpus: Corpus | Non
     """Draw collapsed tables: heads by role, this head here and over many sentences, the formula."""
     text, many, view = p.text, heads.speaks_of_many, heads.views[0]
     with st.expander(text["more"], icon=":material/expand_more:", key="heads more", expanded=many):
+        st.markdown(chosen_text(heads, text))
         if many:
             counts = corpus_counts(corpus.roles, heads.roles_over_many, text, p.checkpoint, name=corpus.name)
         else:

@@ -12,7 +12,7 @@ It needs neither Streamlit nor figures, so a notebook builds the same object:
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -20,10 +20,13 @@ import numpy as np
 
 from transformer.heads.head_roles import RESTING, CorpusRole, CorpusRoles, HeadRole, sentence_roles
 from transformer.heads.head_similarity import most_alike, most_alike_maps
+from transformer.heads.induction import followers
 from transformer.heads.role_measures import ALIGNED, NO_ROLE, PLACES, ROLES
+from transformer.heads.weight_patterns import counted_rows, places_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
 from views.view_models import RunViewModel
 
 Place = tuple[int, int]  # layer, head
@@ -35,6 +38,7 @@ ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
 MOST_NAMED = 3  # large maps side by side
 FEW_ROLES = 2  # with fewer heads that have a role, heads without one are large, too
 LEAST_CONTRAST = 0.4  # of a score or weight, for a head that is shown although it has no role, or over an image
+_WORD_LETTERS = 3  # of a token that is named as an example before others
 IDLE = (*RESTING, *NO_ROLE)  # what a head attends to that counts as no role
 # Roles whose maps look alike.
 _LOOKS = {**dict.fromkeys(("diagonal", "monotone", *ALIGNED), "order"), **dict.fromkeys(RESTING, "rest")}
@@ -111,31 +115,44 @@ class RankedHeads:
         resting = set(map(place_of, self.at_rest))
         return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)
 
-    def opened_with(self, followed: Place | None = None, *, fixed: Place | None = None) -> tuple[Place, ...]:
+    def opened_with(
+        self, followed: Place | None = None, *, fixed: Sequence[Place] = (), aligned: Collection[Place] = ()
+    ) -> tuple[Place, ...]:
         """Return up to three heads with which the page opens, as (layer, head).
 
         First the strongest head of each look (``look_of``), active roles before resting ones and attending everywhere;
-        the followed head represents its own look. Then the strongest head of each other role, then ``fixed``,
-        a head without a role that looks unlike these, unless a head at rest is among them; then further heads with a
-        role. Only if fewer than two have one: the sharpest head, and those of ``contrasts``. A followed head that has
-        no other place is the last one.
+        the followed head represents its own look. Then ``fixed``, heads without a role that look unlike these, then
+        the strongest head of each other role, then further heads with a role. Only if fewer than two have one: the
+        sharpest head, and those of ``contrasts``. A followed head that has no other place is the last one.
+
+        Args:
+            followed: The head that all pages follow.
+            fixed: Heads without a role that attend mainly to one token, each to another one.
+            aligned: Heads that align words, which represent a look before others.
         """
         followed = followed if followed in map(place_of, self.roles) else None
         # Stable: the strongest stay first, but τ is no share, and a head that moves forward is seen less clearly.
-        ordered = sorted(self.clear, key=lambda head: (head not in self.with_role, role_name(head) == "monotone"))
+        ordered = sorted(
+            self.clear,
+            key=lambda head: (
+                head not in self.with_role,
+                role_name(head) == "monotone",
+                place_of(head) not in aligned,
+            ),
+        )
         strongest = {look_of(role_name(head)): place_of(head) for head in reversed(ordered)}
         own = next((look_of(role_name(head)) for head in self.clear if place_of(head) == followed), "")
         looks = dict.fromkeys(look_of(role_name(head)) for head in ordered)
         found = [followed if look == own else strongest[look] for look in looks]
+        found += [place for place in fixed if place not in found]
         if len(ordered) < FEW_ROLES:
             if not self.with_role and place_of(self.sharpest) not in found:
-                found.insert(0, place_of(self.sharpest))
+                found.insert(len(found) if fixed else 0, place_of(self.sharpest))
             found += [place for place in self.contrasts if place not in found]
         else:
             of_role = {role_name(head): place_of(head) for head in reversed(ordered)}
             shown = {role_name(head) for head in ordered if place_of(head) in found}
             found += [place for role, place in reversed(of_role.items()) if role not in shown and place not in found]
-            found += [fixed] if fixed is not None and "rest" not in looks and fixed not in found else []
             found += [place_of(head) for head in ordered if place_of(head) not in found]
         if followed is None or followed in found[:MOST_NAMED]:
             return tuple(found[:MOST_NAMED])
@@ -284,7 +301,7 @@ class HeadsViewModel(RunViewModel):
         """(layer, head) of the large maps; the selected head is among them if it has a role or was chosen."""
         followed = self.place if self.is_followed else None
         if self.image_row is None:
-            found = self.shown.opened_with(followed, fixed=self.fixed_on_one)
+            found = self.shown.opened_with(followed, fixed=self.fixed_without_role, aligned=self.aligned)
         else:
             found = self.different_on_image
         if not self.framed:
@@ -309,11 +326,6 @@ class HeadsViewModel(RunViewModel):
             found.append(max(near, key=near.__getitem__))
             del sharp[found[-1]]
         return tuple(found)
-
-    @property
-    def n_patches_preferred(self) -> int:
-        """How many different patches are the strongest one of some head, in the row over the image."""
-        return len({int(row.argmax()) for view in self.shown_views for row in self._image_weights(view)})
 
     def patches_of(self, place: Place) -> list[tuple[int, float]]:
         """Return the keys of one head in the row over the image with their weights, strongest first."""
@@ -365,14 +377,123 @@ class HeadsViewModel(RunViewModel):
         return int(mean.argmax()), float(mean.max())
 
     @cached_property
-    def fixed_on_one(self) -> Place | None:
-        """The head without a role here that attends most to a single token, if it clearly does."""
+    def fixed(self) -> dict[Place, int]:
+        """The key that gets at least ``LEAST_CONTRAST`` of a head's attention over all rows; most first.
+
+        A head with an active role is named after that.
+        """
         if self.speaks_of_many or self.shown.is_too_short:
+            return {}
+        active = {place_of(head) for head in self.shown.clear if role_name(head) not in RESTING}
+        seen = {place: self.most_seen(place) for place in map(place_of, self.shown.roles) if place not in active}
+        ranked = sorted(seen.items(), key=lambda one: -one[1][1])
+        return {place: key for place, (key, share) in ranked if share >= LEAST_CONTRAST}
+
+    @property
+    def fixed_without_role(self) -> tuple[Place, ...]:
+        """The first head without a role on each key that no head at rest attends to."""
+        resting = set(map(place_of, self.shown.at_rest))
+        known = {key for place, key in self.fixed.items() if place in resting}
+        found: dict[int, Place] = {}
+        for place, key in self.fixed.items():
+            if key not in known:
+                found.setdefault(key, place)
+        return tuple(found.values())
+
+    @cached_property
+    def aligned(self) -> frozenset[Place]:
+        """Heads that follow the order of the words here, and align words over many sentences."""
+        clear = {
+            place_of(role) for role in self.roles_over_many if role.measured.has_role and role_name(role) in ALIGNED
+        }
+        return frozenset(clear & {place_of(head) for head in self.shown.clear if look_of(role_name(head)) == "order"})
+
+    @cached_property
+    def groups(self) -> dict[Place, str]:
+        """What each head does, as the name of its colour; a head without a clear pattern has none.
+
+        Attending mainly to one token is "key" with its position; beyond three such tokens, "key" alone.
+
+        Over an image: whether the patch that it attends to most has ink; none for an image in colours.
+        """
+        if self.image_row is not None:
+            return {place: name for place in self.tiles if (name := self._group_on_image(place))}
+        names = {place_of(head): look_of(role_name(head)) for head in self.shown.clear}
+        if not self.speaks_of_many:
+            names |= dict.fromkeys(self.aligned, "aligned")
+        large = [key for place, key in self.fixed.items() if place in self.named]
+        named = list(dict.fromkeys((*large, *self.fixed.values())))[:MOST_NAMED]
+        for place, key in self.fixed.items():
+            names[place] = f"key {key}" if key in named else "key"
+        return names
+
+    def _group_on_image(self, place: Place) -> str:
+        key = self.views[0].key[self.patches_of(place)[0][0]]
+        if not key.pixels:
+            return "itself"
+        if isinstance(key.pixels[0], str):
+            return ""
+        return "ink" if any(key.pixels) else "empty"
+
+    def third_of_image(self, place: Place) -> tuple[int, int]:
+        """Return the third of the image, down and across, with the patch that a head attends to most."""
+        view = self.views[0]
+        row, column = divmod(list(view.key.patches).index(self.patches_of(place)[0][0]), view.key.patches_across)
+        return tuple(int(3 * (at + 0.5) / view.key.patches_across) for at in (row, column))
+
+    def example(self, place: Place) -> StrongestEdge | None:
+        """Return the clearest row that does what the head does, words first; ``None`` if there is none.
+
+        For a head without a clear pattern, it is the clearest of all rows.
+        """
+        view, name = self.views[place[0]], self.groups.get(place, "")
+        if self.speaks_of_many or name == "broad" or self.image_row is not None:
             return None
-        named = set(map(place_of, self.shown.clear))
-        weights = {place: self.most_seen(place)[1] for place in map(place_of, self.shown.roles) if place not in named}
-        most = max(weights, key=weights.__getitem__, default=None)
-        return most if most is not None and weights[most] >= LEAST_CONTRAST else None
+        weights = np.where(view.allowed, view.weights[place[1]], 0.0)
+        keys = weights.argmax(axis=1)
+        rows = np.arange(len(keys))
+        fits = counted_rows(view)
+        role = next((role_name(head) for head in self.shown.clear if place_of(head) == place), "")
+        if place in self.fixed:
+            fits = fits & (keys == self.fixed[place])
+        elif name and role in (places := {**places_of(view), "induction": followers(view)}):
+            fits = fits & places[role][rows, keys]
+        if not fits.any():
+            return None
+        query = self.trace.prediction if view.kind == "cross" and self.trace.prediction is not None else view.query
+        letters = [np.array([sum(map(str.isalpha, token.display)) for token in tokens]) for tokens in (query, view.key)]
+        fewest = np.minimum(letters[0][: len(keys)], letters[1][keys])
+        rank = (fewest > 0).astype(int) + (fewest >= _WORD_LETTERS)
+        whole = [np.array(_are_whole_words(tokens)) for tokens in (query, view.key)]
+        rank += whole[0][: len(keys)] & whole[1][keys]
+        if view.kind == "cross":  # a word with another spelling shows what is looked for
+            ids = np.array([token.display for token in query])[: len(keys)], np.array(view.key.displays)
+            rank += (rank > 0) & (ids[0] != ids[1][keys])
+        row = int(np.where(fits, rank + weights[rows, keys], -1.0).argmax())
+        return StrongestEdge(row, int(keys[row]), float(weights[row, keys[row]]))
+
+    def marked(self, place: Place) -> tuple[int, int] | None:
+        """Return the cell of a map of which the head's words speak: row and column, or those of the image.
+
+        The row is −1 where they speak of a whole column.
+        """
+        if self.image_row is not None:
+            view = self.views[0]
+            key = self.patches_of(place)[0][0]
+            if not view.key[key].pixels:
+                return None
+            return divmod(list(view.key.patches).index(key), view.key.patches_across)
+        if place in self.fixed:
+            return -1, self.fixed[place]
+        edge = self.edge_here if place == self.place and self.noted_row is not None else self.example(place)
+        return None if edge is None else (edge.query, edge.key)
+
+    def rows_fixed(self, place: Place) -> tuple[int, int]:
+        """Return how many rows attend most to the head's key (``fixed``), and how many have a choice."""
+        view = self.views[place[0]]
+        rows = counted_rows(view)
+        keys = np.where(view.allowed, view.weights[place[1]], 0.0).argmax(axis=1)
+        return int((keys[rows] == self.fixed[place]).sum()), int(rows.sum())
 
     @cached_property
     def sharing_keys(self) -> range:
@@ -480,6 +601,15 @@ def heads_view_model(
     if choices.layers is not None and not set(choices.layers) & set(range(n_layers)):
         raise ValueError(f"layers is {choices.layers}; choose from 0 to {n_layers - 1}")
     return HeadsViewModel(trace, location, choices, corpus, noted_row, token, follows)
+
+
+def _are_whole_words(tokens: TokenSequence) -> list[bool]:
+    """Return for each token whether it is a word, neither a piece nor a mark."""
+    starts = [token.starts_word or not any(map(str.isalpha, token.display)) for token in tokens]
+    return [
+        starts[token.index] and not token.special and (token.index + 1 == len(tokens) or starts[token.index + 1])
+        for token in tokens
+    ]
 
 
 def place_of(head: Role) -> Place:

@@ -11,7 +11,7 @@ from ui.show.drawings import show_grid, show_overview
 from ui.words.texts import PageText
 from views.heads.heads_controls import FRAMED
 from views.heads.heads_view_model import HeadsViewModel, place_of, role_name
-from views.heads.role_words import captions, head_words, words_of_followed, words_on_image, words_seen
+from views.heads.role_words import captions, grouped, head_words, words_here, words_of_followed, words_on_image
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -28,14 +28,18 @@ def show_maps(heads: HeadsViewModel, text: PageText) -> None:
 
 def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
     on_image = heads.image_row is not None
-    words = head_words(heads.shown, text) | words_of_followed(heads, text) | words_seen(heads, text)
+    words = head_words(heads.shown, text) | words_of_followed(heads, text) | words_here(heads, text)
+    colours, groups = grouped(heads, text)
     figure = attention_heads(
         heads.shown_views,
         named=heads.named,
         words=words_on_image(heads, text) if on_image else words,
-        clear=heads.tiles if on_image else [place_of(head) for head in heads.shown.with_role],
+        clear=heads.tiles if on_image and not colours else list(colours),
+        colours=colours,
+        groups=groups,
+        marked={place: heads.marked(place) for place in heads.tiles},
         image_row=heads.image_row,
-        faded=_faded(heads, text),
+        faded=text["no_pattern_faded"].format(count=len(heads.tiles) - len(colours)),
         selected=heads.selected,
         order=None if heads.in_table else heads.tiles,
         shifted_labels=predicted_rows(heads.trace, heads.location.kind),

@@ -31,7 +31,6 @@ from ui.words.texts import PageText, as_plain, label_in_words, plain_word, quote
 from views.heads.heads_view_model import (
     FEW_ROLES,
     IDLE,
-    LEAST_CONTRAST,
     ROLES_HERE,
     HeadsViewModel,
     Place,
@@ -41,13 +40,39 @@ from views.heads.heads_view_model import (
     role_name,
 )
 
+GROUPS = (
+    "aligned",
+    "order",
+    "previous",
+    "next",
+    "same",
+    "repeated",
+    "induction",
+    "rest",
+    "broad",
+    "ink",
+    "empty",
+    "itself",
+)
+WHERE = ("top_left", "top", "top_right", "left", "middle", "right", "bottom_left", "bottom", "bottom_right")
+COLOURS = (0, 1, 2, 3, 4, 6)  # of the theme's kinds of things; the selected head has the fifth
 MANY_ROLES = 6  # heads with a role in a sentence; with as many, the claim does not count the heads at rest, too
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
 
 
+def first_claim(heads: HeadsViewModel, text: PageText) -> str:
+    """Return the first sentence of the page: heads differ, where the large maps do."""
+    if heads.image_row is not None:
+        return image_claim(heads, text)
+    shown = {heads.groups[place] for place in heads.named if place in heads.groups}
+    if heads.speaks_of_many or len(shown) < FEW_ROLES:
+        return claim(heads.shown, text)
+    return text["claim_differ"]
+
+
 def claim(heads: RankedHeads, text: PageText) -> str:
-    """Return how many heads have a role, as the first sentence of the page."""
+    """Return how many heads have a role."""
     if heads.is_too_short:
         return text["claim_too_short"]
     count, every = len(heads.with_role), len(heads.roles)
@@ -57,8 +82,6 @@ def claim(heads: RankedHeads, text: PageText) -> str:
     sentences = [claimed if heads.over_many or not count else _with_roles(claimed, heads, text)]
     if heads.at_rest and (heads.over_many or count < MANY_ROLES):
         sentences.append(_claim_of_resting(heads, text))
-    if not count and len(heads.clear) < FEW_ROLES:  # otherwise the page opens with those at rest or spread out
-        sentences.append(text["claim_sharpest"])
     return " ".join([*sentences, *([text["claim_maps"]] if heads.over_many else [])])
 
 
@@ -111,24 +134,82 @@ def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, Head
     return {heads.place: HeadWords(number(f"{edge.weight:.2f}"), title, sentence)}
 
 
-def words_seen(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
-    """Name the token that a large map without an active role clearly attends to most.
-
-    If the note of the example names a row of the selected head, nothing is named.
-    """
-    if heads.noted_row is not None or heads.speaks_of_many or heads.shown.is_too_short:
+def words_here(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
+    """What every head does in this sentence, in plain words, with an example; none over many sentences."""
+    if heads.speaks_of_many or heads.shown.is_too_short:
         return {}
-    words, active = head_words(heads.shown, text), set(map(place_of, heads.shown.with_role))
-    without = {place_of(head) for head in heads.shown.roles if head.role == "none"}
-    found = {}
-    for place in heads.named:
-        key, share = heads.most_seen(place)
-        if place not in active and share >= LEAST_CONTRAST:
-            seen = {"key": quoted_word(key_name(heads, key)), "share": _share(share)}
-            found[place] = words[place]._replace(sentence=text["seen_sentence"].format(**seen))
-            if place in without:
-                found[place] = found[place]._replace(title=text["no_role_here"])
+    words, found = head_words(heads.shown, text), {}
+    for place in map(place_of, heads.shown.roles):
+        if place == heads.place and heads.noted_row is not None:
+            continue  # the note of the example names a row
+        known = words[place]
+        title = _title_here(heads, place, text) or known.title
+        is_named = place in heads.groups or title == text["no_role_here"]  # otherwise the title is about its numbers
+        sentence = _sentence_here(heads, place, text) if is_named else ""
+        found[place] = known._replace(title=title, sentence=sentence or known.sentence)
     return found
+
+
+def _title_here(heads: HeadsViewModel, place: Place, text: PageText) -> str:
+    if place in heads.fixed:
+        count, rows = heads.rows_fixed(place)
+        return text["mostly_title" if 2 * count > rows else "often_title"].format(
+            key=quoted_word(key_name(heads, heads.fixed[place]))
+        )
+    group = heads.groups.get(place, "")
+    if group in ("aligned", "order"):
+        return text[f"{group}_title"]
+    return ""
+
+
+def _sentence_here(heads: HeadsViewModel, place: Place, text: PageText) -> str:
+    """Return a sentence with words of the text, "" where the head has no such row."""
+    group, cross = heads.groups.get(place, ""), "_cross" if heads.location.kind == "cross" else ""
+    if place in heads.fixed:
+        count, rows = heads.rows_fixed(place)
+        return text[f"keeps_sentence{cross}"].format(count=count, rows=rows)
+    edge = heads.example(place)
+    if edge is None or group == "rest":
+        return ""
+    if group == "same":
+        return text["example_itself"].format(query=quoted_word(row_name(heads, edge.query)))
+    query, key = quoted_word(row_name(heads, edge.query)), quoted_word(key_name(heads, edge.key))
+    return text[f"example{cross}"].format(query=query, key=key)
+
+
+def grouped(heads: HeadsViewModel, text: PageText) -> tuple[dict[Place, int], list[tuple[str, int]]]:
+    """Return the colour of every head with a clear pattern, and the meaning of each colour."""
+    count = Counter(heads.groups.values())
+    if heads.speaks_of_many:
+        names = {name: _test_group(name, text) for name, _ in count.most_common()}
+    else:
+        names = {name: _group(heads, name, text) for name in sorted(count, key=_order_of_group)}
+    colour = {name: COLOURS[min(number, len(COLOURS) - 1)] for number, name in enumerate(names)}
+    legend = [
+        (text["group_count"].format(name=called, count=count[name]), colour[name]) for name, called in names.items()
+    ]
+    if len(legend) > len(COLOURS):
+        others = sum(count[name] for name in list(names)[len(COLOURS) - 1 :])
+        legend[len(COLOURS) - 1 :] = [
+            (text["group_count"].format(name=text["group_others"], count=others), COLOURS[-1])
+        ]
+    return {place: colour[name] for place, name in heads.groups.items()}, legend
+
+
+def _order_of_group(name: str) -> int:
+    return GROUPS.index("rest" if name.startswith("key") else name)
+
+
+def _group(heads: HeadsViewModel, name: str, text: PageText) -> str:
+    if name.startswith("key "):
+        return text["group_key"].format(key=quoted_word(key_name(heads, int(name.removeprefix("key ")))))
+    return text["group"][name]
+
+
+def _test_group(name: str, text: PageText) -> str:
+    """Return what a test is called in the legend, without the offset of one head."""
+    called = text["group"].get(name) or text["test"].get(name) or text["role"][name]
+    return called.replace("{where}", "").replace("{end}", "").replace("  ", " ").strip()
 
 
 def words_on_image(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
@@ -137,17 +218,25 @@ def words_on_image(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWor
     for place in heads.tiles:
         (first, share), (second, less) = heads.patches_of(place)[:2]
         names = [label_in_words(keys.labels[key]) for key in (first, second)]
-        title = _title(text["image_title"].format(patch=names[0], share=_share(share)))
+        strongest = _title(text["image_title"].format(patch=names[0], share=_share(share)))
         sentence = text["image_sentence"].format(patch=names[1], share=_share(less))
-        words[place] = HeadWords(number(f"{share:.2f}"), title, sentence)
+        if group := heads.groups.get(place):
+            where = ""
+            if group != "itself":
+                down, across = heads.third_of_image(place)
+                where = text["image_where"][WHERE[3 * down + across]]
+            title = text["image_group"][group].format(where=where)
+            words[place] = HeadWords(number(f"{share:.2f}"), title, f"{strongest}.")
+        else:
+            words[place] = HeadWords(number(f"{share:.2f}"), strongest, sentence)
     return words
 
 
 def image_claim(heads: HeadsViewModel, text: PageText) -> str:
-    """Return how many patches the heads prefer, as the first sentence of the page."""
+    """Return what the maps over an image show, as the first sentence of the page."""
     rows, row = heads.views[0].query, heads.image_row
     return text["image_claim_class" if rows.is_class_token(row) else "image_claim"].format(
-        heads=len(heads.shown.roles), count=heads.n_patches_preferred, token=token_name(rows.labels[row])
+        token=token_name(rows.labels[row])
     )
 
 
@@ -229,15 +318,19 @@ def _title(name: str) -> str:
 def chosen_text(heads: HeadsViewModel, text: PageText, *, brief: bool = False) -> str:
     """Describe the selected head here and over many sentences, and the heads that share its keys.
 
-    If ``brief``, the role over many sentences is given without numbers.
+    If ``brief``, the roles are given without numbers.
     """
     location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
     here, edge = heads.chosen_here, heads.edge_here
     name = text[f"kind_{location.stack}_{location.kind}"]
     said = text["chosen"].format(
-        layer=location.layer, head=location.head, kind=name, does=text["role_does_one"][here.role], how=_how(here, text)
+        layer=location.layer,
+        head=location.head,
+        kind=name,
+        does=text["role_does_one"][here.role],
+        how="" if brief else _how(here, text),
     )
-    if edge is not None:
+    if edge is not None and not brief:
         names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
         shown = {name: as_plain(quoted_word(label)) for name, label in names.items()}
         said += text["chosen_edge"].format(**shown, weight=three_digits(edge.weight))

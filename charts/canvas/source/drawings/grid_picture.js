@@ -79,7 +79,7 @@ export class GridPicture extends GridTiles {
 
   paintBase(context, theme, ratio) {
     this.paintTiles(context, theme, ratio);
-    if (this.selected >= 0 && !theme.unmarked) this.frame(context, theme, this.selected, theme.chosen, 3);
+    if (this.selected >= 0 && !theme.unmarked) this.frame(context, this.selected, cssOf(theme.chosen), 3);
     this.legend.paint(context, theme, ratio);
   }
 
@@ -87,7 +87,7 @@ export class GridPicture extends GridTiles {
     if (this.alone) return;
     if (focus) this.last = focus.tile;
     const shown = focus ? focus.tile : this.selected >= 0 ? this.selected : this.last;
-    if (focus) this.frame(context, theme, focus.tile, theme.ink, 2);
+    if (focus) this.frame(context, focus.tile, cssOf(theme.ink), 2);
     this.placePanel(shown);
     this.paintPanel(context, theme, shown, focus, ratio);
   }

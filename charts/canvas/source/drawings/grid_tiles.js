@@ -9,10 +9,14 @@ import { say } from "../toolkit/words.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
 import { paintInk } from "../toolkit/patch.js";
 
-export const legendOf = ({ stretched, faded }) =>
-  stretched
-    ? { text: say("attention weight, each map scaled to its own maximum"), ends: ["0", say("largest")], faded }
-    : { text: say("attention weight, fixed scale 0…1"), faded };
+export const legendOf = ({ stretched, faded, groups }) => ({
+  faded,
+  groups,
+  text: stretched
+    ? say("attention weight, each map scaled to its own maximum")
+    : say("attention weight, fixed scale 0…1"),
+  ends: stretched && ["0", say("largest")],
+});
 
 // What the legend says of bands, where there are some.
 export const bandOf = ({ apart }) => (apart ? say("one band: the same keys and values") : "");
@@ -224,8 +228,9 @@ export class GridTiles {
         [x, y, width, height],
         ratio,
       );
-      if (this.metadata.inks) this.paintTileInk(context, theme, i);
+      if (this.metadata.inks) this.paintTileInk(context, i);
       context.globalAlpha = 1;
+      if (tile.colour >= 0) this.frame(context, i, theme.heads[tile.colour], 2, -1);
       context.font = fontOf(theme, this.captionScale, 500);
       this.words[i].forEach((word, k) => {
         const shade = tile.clear || (k === 0 && this.listed) ? cssOf(theme.ink) : muted;
@@ -308,23 +313,21 @@ export class GridTiles {
     context.stroke();
   }
 
-  paintTileInk(context, theme, tile) {
+  paintTileInk(context, tile) {
     const [matrix, [x, y, width, height]] = [this.matrices[tile], this.tileBox(tile)];
-    const colour = colourOf(theme, "sequential", this.limit(tile));
     const [stepX, stepY] = [width / matrix.columns, height / matrix.rows];
     this.metadata.inks.forEach((pixels, at) => {
       const [row, column] = [Math.floor(at / matrix.columns), at % matrix.columns];
-      const box = [x + column * stepX, y + row * stepY, stepX, stepY];
-      paintInk(context, pixels, colour(matrix.at(row, column)), box);
+      paintInk(context, pixels, [x + column * stepX, y + row * stepY, stepX, stepY]);
     });
   }
 
-  frame(context, theme, tile, colour, thick) {
+  frame(context, tile, colour, thick, out = thick / 2 + 1) {
     const [x, y, width, height] = this.tileBox(tile);
-    context.strokeStyle = cssOf(colour);
+    context.strokeStyle = colour;
     context.lineWidth = thick;
     context.beginPath();
-    context.roundRect(x - thick / 2 - 1, y - thick / 2 - 1, width + thick + 2, height + thick + 2, 6);
+    context.roundRect(x - out, y - out, width + 2 * out, height + 2 * out, 4);
     context.stroke();
   }
 

@@ -5,8 +5,10 @@ import { drawText, fontOf, shorten, wrap } from "../toolkit/text.js";
 import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
 import { GridDrawing } from "./grid.js";
+import { isProjected } from "./heatmap_layout.js";
 
 const HEIGHT = 480; // px on a projector: large maps, all small ones and the legend end on its first screen
+const PROJECTED = 648; // while somebody presents, less stands above them
 const SMALL_SHARE = 0.31; // of that height, at most, for the small maps …
 const LEAST_SMALL = 1.9; // letters: so high are all small maps at least, where the labels of the large ones need the room
 const MANY = 100; // … and more where there are so many of them
@@ -14,7 +16,7 @@ const SHARE_OF_MANY = 0.46;
 const MOST_LARGE = 3;
 const MOST_LINES = 3; // of the sentence above a large map
 const NARROWEST = 17; // letters: a large map is at least as wide
-const SMALL_TILE = 1.7; // letters: rather than narrower small maps, a column of them takes the place of a large map
+const SMALL_TILE = 1.5; // letters: rather than narrower small maps, a column of them takes the place of a large map
 const WORTH_IT = 1.3; // … if that makes them so much larger
 const PINNED = 0.32; // of the height for the large maps that stay while the small ones are scrolled
 
@@ -34,7 +36,7 @@ export class HeadsDrawing extends GridDrawing {
     if (theme.paper) return super.layout(context, theme, width);
     this.alone = false;
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
-    const room = HEIGHT * roomOf(context, theme) - legendRoom;
+    const room = (isProjected(theme) ? PROJECTED : HEIGHT) * roomOf(context, theme) - legendRoom;
     const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
     const { scrolls } = this.metadata;
     let bottom = { width, height: room * share };
@@ -87,12 +89,13 @@ export class HeadsDrawing extends GridDrawing {
     for (const count of [...fewer, fitting]) {
       this.slotWidth = (width - (count - 1) * apart) / count;
       context.font = fontOf(theme, 0.875);
-      const lines = Math.max(2, ...this.named.map((tile) => this.sentenceLines(context, tile).length));
-      this.slotHead = (1.3 + 1.15 * lines) * theme.size; // a name, and what it says
+      this.said = MOST_LINES;
+      this.said = Math.max(...this.named.map((tile) => this.sentenceLines(context, tile).length));
+      this.slotHead = (1.3 + 1.15 * this.said) * theme.size; // a name, and what it says
       const large = Math.max(9 * theme.size, room - this.slotHead - 0.8 * theme.size);
       this.slots = this.maps.slice(0, count).map((map, i) => {
         const x = i * (this.slotWidth + apart);
-        const box = { x, y: this.slotHead, width: this.slotWidth, room: large, ...this.cells };
+        const box = { x, y: this.slotHead, width: this.slotWidth, room: large, ...this.cells(theme) };
         return { map, x, height: this.slotHead + map.layout(context, theme, box) };
       });
       if (this.slots[0].map.showsAllLabels(theme)) break;
@@ -101,12 +104,13 @@ export class HeadsDrawing extends GridDrawing {
   }
 
   // How large the cells of a large map may become: the patches of an image are square.
-  get cells() {
-    return this.metadata.inks ? { widestCell: 60, tallestCell: 60 } : { widestCell: 64 };
+  cells(theme) {
+    if (this.metadata.inks) return { widestCell: 60, tallestCell: 60 };
+    return { widestCell: 64, tallestCell: isProjected(theme) ? 14.6 : 44 };
   }
 
   sentenceLines(context, tile) {
-    return wrap(context, `${this.name(tile)}. ${this.tiles[tile].sentence}`, this.slotWidth, MOST_LINES);
+    return wrap(context, `${this.name(tile)}. ${this.tiles[tile].sentence}`, this.slotWidth, this.said);
   }
 
   // Which head every large map shows, -1 for none: those with a job, and the last one also what is chosen or pointed at.
@@ -178,7 +182,7 @@ export class HeadsDrawing extends GridDrawing {
     const last = this.slots.length - 1;
     this.paintKept(context, theme, last, shown[last], ratio);
     if (!focus) return;
-    this.frame(context, theme, focus.tile, theme.ink, 2);
+    this.frame(context, focus.tile, cssOf(theme.ink), 2);
     const slot = shown.indexOf(focus.tile);
     if (slot < 0 || (focus.row === undefined && focus.column === undefined)) return;
     this.slots[slot].map.paintFocus(context, theme, focus, ratio);
@@ -212,8 +216,11 @@ export class HeadsDrawing extends GridDrawing {
       return;
     }
     context.font = fontOf(theme, 1, 600);
-    const { title, clear } = this.tiles[tile];
-    drawText(context, shorten(context, title, this.slotWidth), x, theme.size * 0.7, {
+    const { title, clear, colour, edge } = this.tiles[tile];
+    const box = colour >= 0 ? theme.size : 0;
+    context.fillStyle = theme.heads[colour]; // that of its frame below
+    context.fillRect(x, theme.size * 0.3, box * 0.7, box * 0.7);
+    drawText(context, shorten(context, title, this.slotWidth - box), x + box, theme.size * 0.7, {
       colour: cssOf(clear ? theme.ink : theme.muted),
     });
     context.font = fontOf(theme, 0.875);
@@ -222,5 +229,6 @@ export class HeadsDrawing extends GridDrawing {
     );
     map.limit = this.limit(tile);
     map.paint(context, theme, this.matrices[tile], ratio);
+    if (edge) map.paintSelected(context, theme, edge, ratio); // of the row −1 only the top of its column shows
   }
 }

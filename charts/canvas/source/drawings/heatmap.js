@@ -87,7 +87,7 @@ export class Heatmap extends HeatmapLayout {
           context.roundRect(x + gap / 2, y + gap / 2, width - gap, height - gap, round);
           context.fill();
         } else context.fillRect(x + gap / 2, y + gap / 2, width - gap, height - gap);
-        if (this.inks) paintInk(context, this.inks[row * matrix.columns + column], paint, [x, y, width, height]);
+        if (this.inks) paintInk(context, this.inks[row * matrix.columns + column], [x, y, width, height]);
         if (this.inks || !withNumbers || !allowed || !this.hasNumber(row, column)) continue;
         const ink = inkOn(paint);
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;

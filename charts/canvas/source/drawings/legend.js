@@ -9,28 +9,31 @@ import { say } from "../toolkit/words.js";
 export class Legend {
   // text: what the colours mean; masked: whether hatched cells occur
   // ends: what stands at the ends of the bar, if not the numbers; band: what lies on one band
-  // faded: what pale maps are, which paper does not have
-  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: cannot be attended to"), band, faded }) {
-    Object.assign(this, { text, scale, limit, ends, masked, maskedText, band, faded });
+  // faded: what pale maps are, which paper does not have; groups: of each frame's colour what it means and its number
+  constructor({ masked, maskedText = say("masked: cannot be attended to"), groups = [], ...others }) {
+    Object.assign(this, { masked, maskedText, groups, ...others });
   }
 
   items(context, theme, room) {
     context.font = fontOf(theme, 0.8);
     const ends =
-      this.ends ??
+      this.ends ||
       (this.scale === "diverging"
         ? [`−${threeDigits(this.limit)}`, threeDigits(this.limit)]
         : ["0", this.limit === 1 ? "1" : threeDigits(this.limit)]);
     const width = (text) => context.measureText(text).width;
     const around = width(ends[0]) + width(ends[1]) + 16;
     const bar = Math.max(24, Math.min(9.5 * theme.size, room - around)); // beside a long row of labels there is little room
-    const items = [{ kind: "bar", ends, bar, width: around + bar }];
-    if (this.text) items.push({ kind: "text", text: this.text, width: width(this.text) });
-    if (this.faded && !theme.paper) items.push({ kind: "text", text: this.faded, width: width(this.faded) });
-    if (this.masked)
-      items.push({ kind: "hatch", text: this.maskedText, width: width(this.maskedText) + theme.size * 1.4 + 6 });
-    if (this.band) items.push({ kind: "band", text: this.band, width: width(this.band) + theme.size * 1.4 + 6 });
-    return items;
+    const item = (text, fill, box = fill ? theme.size * 1.4 + 6 : 0) =>
+      text && { text, fill, box, width: width(text) + box };
+    return [
+      { ends, bar, box: 0, width: around + bar },
+      item(this.text),
+      ...this.groups.map(([text, colour]) => item(text, theme.heads[colour])),
+      !theme.paper && item(this.faded),
+      item(this.masked && this.maskedText, "hatch"),
+      item(this.band, cssOf(theme.primary, 0.22)),
+    ].filter(Boolean);
   }
 
   // Places the items from left to right; returns the height they take.
@@ -40,8 +43,7 @@ export class Legend {
     this.placed = this.items(context, theme, width).flatMap((item) => {
       if (atX > x && atX + item.width > x + width) [atX, atY] = [x, atY + line];
       // What is wider than everything takes two lines.
-      const box = item.kind === "hatch" || item.kind === "band" ? theme.size * 1.4 + 6 : 0;
-      const texts = item.kind === "bar" ? [item.text] : wrap(context, item.text, x + width - atX - box);
+      const texts = item.bar ? [""] : wrap(context, item.text, x + width - atX - item.box);
       const placed = texts.map((text, i) => ({
         ...item,
         text,
@@ -49,7 +51,7 @@ export class Legend {
         x: atX,
         y: atY + line / 2 + i * theme.size,
       }));
-      atX += item.width + (item.kind === "bar" ? 14 : 24);
+      atX += item.width + (item.bar ? 14 : 24);
       atY += (texts.length - 1) * theme.size;
       return placed;
     });
@@ -60,15 +62,14 @@ export class Legend {
     context.font = fontOf(theme, 0.8);
     const colour = cssOf(theme.muted);
     for (const item of this.placed) {
-      if (item.kind === "text") drawText(context, item.text, item.x, item.y, { colour });
-      if (item.kind === "hatch" || item.kind === "band") {
-        context.fillStyle = item.kind === "hatch" ? hatch(context, theme, ratio) : cssOf(theme.primary, 0.22);
+      if (item.fill) {
+        context.fillStyle = item.fill === "hatch" ? hatch(context, theme, ratio) : item.fill;
         context.beginPath();
         context.roundRect(item.x, item.y - theme.size * 0.42, theme.size * 1.4, theme.size * 0.84, 3);
         if (item.first) context.fill();
-        drawText(context, item.text, item.x + theme.size * 1.4 + 6, item.y, { colour });
       }
-      if (item.kind === "bar") this.paintBar(context, theme, item, colour);
+      if (item.bar) this.paintBar(context, theme, item, colour);
+      else drawText(context, item.text, item.x + item.box, item.y, { colour });
     }
   }
 

@@ -121,16 +121,16 @@ export class OverviewDrawing {
       drawText(context, title, part.x, part.y - this.head + 0.7 * theme.size, { colour: cssOf(theme.ink) });
       part.paintTiles(context, theme, ratio);
     }
-    if (this.selected && !theme.unmarked) this.frame(context, theme, this.selected, theme.chosen, 3);
+    if (this.selected && !theme.unmarked) this.frame(context, this.selected, cssOf(theme.chosen), 3);
     this.legend.paint(context, theme, ratio);
   }
 
   paintFocus(context, theme, focus) {
-    if (focus) this.frame(context, theme, focus, theme.ink, 2);
+    if (focus) this.frame(context, focus, cssOf(theme.ink), 2);
   }
 
-  frame(context, theme, { part, tile }, colour, thick) {
-    this.parts[part].frame(context, theme, tile, colour, thick);
+  frame(context, { part, tile }, colour, thick) {
+    this.parts[part].frame(context, tile, colour, thick);
   }
 
   hit(x, y) {

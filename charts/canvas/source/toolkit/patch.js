@@ -1,6 +1,6 @@
 // A patch of an image, as small as a name: in its colours, or as dark ink on white in every theme.
 
-import { cssOf, inkOn } from "./colour.js";
+import { cssOf } from "./colour.js";
 
 // pixels: of each the ink, 0 to 1, or the colour, in reading order; (x, y): the middle
 export function drawPatch(pen, theme, pixels, x, y, side) {
@@ -24,20 +24,14 @@ export function drawPatch(pen, theme, pixels, x, y, side) {
 const SHEER = 0.5; // how much of the colour of a cell the image on it hides
 const SEEN = 3; // the least side of a pixel that is painted by itself
 
-// What a patch holds, over the colour of its cell: its own colours, or a dot for each pixel, as large as it has ink.
-export function paintInk(pen, pixels, colour, [x, y, width, height]) {
-  if (typeof pixels[0] === "string") return paintColours(pen, pixels, [x, y, width, height]);
-  const across = Math.round(Math.sqrt(pixels.length));
-  const [stepX, stepY] = [width / across, height / across];
-  pen.fillStyle = cssOf(inkOn(colour));
-  pen.beginPath();
-  pixels.forEach((ink, at) => {
-    const [middleX, middleY] = [x + ((at % across) + 0.5) * stepX, y + (Math.floor(at / across) + 0.5) * stepY];
-    const radius = 0.42 * Math.min(stepX, stepY) * ink;
-    pen.moveTo(middleX + radius, middleY);
-    if (radius > 0) pen.arc(middleX, middleY, radius, 0, 2 * Math.PI);
-  });
-  pen.fill();
+// What a patch holds, over the colour of its cell: its own colours, or its ink, white as chalk.
+export function paintInk(pen, pixels, box) {
+  if (typeof pixels[0] === "string") return paintColours(pen, pixels, box);
+  paintPixels(
+    pen,
+    pixels.map((ink) => cssOf([255, 255, 255], ink && 0.15 + 0.75 * ink)),
+    box,
+  );
 }
 
 function paintColours(pen, pixels, [x, y, width, height]) {
@@ -45,8 +39,14 @@ function paintColours(pen, pixels, [x, y, width, height]) {
   const whole = Math.round(Math.sqrt(pixels.length));
   const across = width / whole < SEEN ? 1 : whole;
   const mean = [0, 1, 2].map((channel) => colours.reduce((sum, one) => sum + one[channel], 0) / colours.length);
-  (across === 1 ? [mean] : colours).forEach((one, at) => {
-    pen.fillStyle = cssOf(one.map(Math.round), SHEER);
+  const shown = (across === 1 ? [mean] : colours).map((one) => cssOf(one.map(Math.round), SHEER));
+  paintPixels(pen, shown, [x, y, width, height]);
+}
+
+function paintPixels(pen, fills, [x, y, width, height]) {
+  const across = Math.round(Math.sqrt(fills.length));
+  fills.forEach((fill, at) => {
+    pen.fillStyle = fill;
     const [column, row] = [at % across, Math.floor(at / across)];
     pen.fillRect(x + (column * width) / across, y + (row * height) / across, width / across, height / across);
   });
