@@ -22,7 +22,7 @@ from ui.shell.actions import Actions, SelectChip, SetChoice
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import labels
+from ui.shell.presentation.presenter import is_presenting, labels
 from ui.shell.reducer import State
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
@@ -173,7 +173,7 @@ def _show_both(p: Page, read: ReorderedInput, new: NewOrder, changed: Trace) -> 
         st.markdown(f"#### {text[f'answer_{_kinds(p)[0]}']}")
         st.markdown(f"**{said}**{numbers}" if before.parts else said)
     rows, movable = _readings(read, new, text)
-    with st.container(gap="xsmall", key="order answers"):
+    with st.container(gap=None if is_presenting() else "xsmall", key="order answers"):
         for place, (name, answer, other) in enumerate((("before", before, after), ("after", after, before))):
             # a click on a token makes it one of the two that are swapped
             means = partial(_take, [movable[place]], new.pair) if new.pair else None
