@@ -41,7 +41,7 @@ def markdown_html(text: str) -> str:
     Streamlit from making a link.
     """
     hidden = re.sub(r"\\([!-/:-@\[-`{-~])", lambda found: chr(_HIDDEN + ord(found[1])), text)
-    hidden = re.sub(r"&#(9|10|13|32);", lambda found: chr(int(found[1])), hidden.replace(_NODE_BREAK, ""))
+    hidden = re.sub(r"&#(\d{1,5});", lambda found: chr(int(found[1])), hidden.replace(_NODE_BREAK, ""))
     pieces = re.split(r"`([^`]+)`", escape(hidden))
     for place, piece in enumerate(pieces):
         if place % 2:

@@ -95,9 +95,26 @@ def test_typed_text_keeps_its_characters_and_loses_its_power(nasty: str) -> None
     )
 
 
+@pytest.mark.parametrize("space", [" ", "\t", "\u00a0", "\u202f", "\u3000"])
+def test_bold_text_may_begin_and_end_with_any_space(space: str) -> None:
+    """Two asterisks beside a space, or beside a no-break space, would be shown."""
+    assert as_plain(f"{space}x{space}") == f"&#{ord(space)};x&#{ord(space)};"
+
+
 @pytest.mark.parametrize(
     "typed",
-    ["https://x.y", "www.x.y", "a@x.y", ":material/home:", "a -> b", " a ", "a\n\nb", "&#10; :color[]{}", "**b**"],
+    [
+        "https://x.y",
+        "www.x.y",
+        "a@x.y",
+        ":material/home:",
+        "a -> b",
+        " a ",
+        "\u00a0a\u3000",
+        "a\n\nb",
+        "&#10; :color[]{}",
+        "**b**",
+    ],
 )
 def test_a_document_shows_typed_text_as_its_characters(typed: str) -> None:
     assert unescape(markdown_html(as_plain(typed))) == typed

@@ -31,7 +31,9 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 _REPLACED = re.compile(r"(?<=:)(?=\S|$)|(?=@)|(?<=w)(?=\.)|(?<=www)$|^(?=\.\w)|(?<=[-<>=~])(?=[-<>=~])", re.IGNORECASE)
 _NODE_BREAK = ":color[]{}"  # an empty <span>: nothing is drawn, and nothing is copied with the text
 _PATCH = re.compile(r"r\d+c\d+")  # as in transformer/pictures/patch_tokenizer.py; hardly any word looks like this
-_SPACE_AT_THE_ENDS = re.compile(r"^[ \t\r\n]+|[ \t\r\n]+$|[\r\n]+")  # Markdown would drop it or read it as syntax
+# Space of any kind, which Markdown would drop or read as syntax at the ends, and beside which "**" makes nothing bold.
+_SPACE = r"[ \t\r\n\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+_SPACE_AT_THE_ENDS = re.compile(rf"^{_SPACE}+|{_SPACE}+$|[\r\n]+")
 
 
 class PageText(Mapping[str, str]):
