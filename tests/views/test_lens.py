@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from charts.toolkit import style
 from tests.figures import small_lens
 from transformer.predictions.lens import WordProbabilities
-from views.lens.lens_figures import ON_A_PHONE, lens_agreement, lens_grid, narrow_part, word_probabilities
+from views.lens.lens_figures import (
+    LONGEST_ON_A_PHONE,
+    ON_A_PHONE,
+    lens_agreement,
+    lens_grid,
+    narrow_part,
+    word_probabilities,
+)
 
 
 def test_cells_hold_words_and_the_final_one_is_bold():
@@ -19,7 +28,7 @@ def test_cells_hold_words_and_the_final_one_is_bold():
     by_place = {(y, x): text for y, x, text in zip(texts.y, texts.x, texts.text, strict=True)}
     assert by_place[(0, 0)] == "<b>&lt;b&gt;</b>"
     assert by_place[(0, 1)] == "&#36;y&#36;"
-    assert by_place[(0, 2)] == "incompreh…", "a long word is cut, the hover has it whole"
+    assert by_place[(0, 2)] == "incompre…", "a long word is cut, the hover has it whole"
     assert "·incomprehensible  0.4<br>·&lt;b&gt;  0.3" == heatmap.text[0][2]
     assert figure.layout.yaxis.range[0] < figure.layout.yaxis.range[1], "the last step is on top"
     assert "the prediction" in figure.layout.yaxis.ticktext[-1]
@@ -31,6 +40,7 @@ def test_a_phone_shows_the_columns_around_the_one_that_is_followed(column: int, 
     assert (part.first, place) == expected and len(part.read) == ON_A_PHONE
     assert part.read[place] == small_lens().read[column]
     narrow = lens_grid(part, selected=place, is_narrow=True)
+    assert max(len(re.sub("<.*?>|&.*?;", "", text)) for text in narrow.data[1].text) <= LONGEST_ON_A_PHONE
     assert not narrow.layout.xaxis.title.text and not narrow.data[0].colorbar.title.text, "no room for titles"
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from transformer.predictions.lens import Lens, WordProbabilities
 
 COLOURS = ("probability", "rank", "divergence")
-ON_A_PHONE = 3  # columns
-LONGEST = 10  # characters of a word in a cell; the hover has all of them
+ON_A_PHONE, LONGEST_ON_A_PHONE = 3, 8  # columns, and characters of a word in a cell
+LONGEST = 9  # characters of a word in a cell; the hover has all of them
 # On the left, where it can be seen before a wide grid has been scrolled.
 _BAR = {"x": 0, "xanchor": "left", "lenmode": "pixels", "len": 300}
 _READS = {
@@ -72,7 +72,8 @@ def lens_grid(
     # If the followed words are not the most likely ones, they are shown above the grid.
     other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
     trace, shares = _cells(lens, colour, above=other)
-    words = [[style.escape(_short(word)) for word in row] for row in lens.words]
+    longest = LONGEST_ON_A_PHONE if is_narrow else LONGEST
+    words = [[style.escape(_short(word, longest)) for word in row] for row in lens.words]
     places = list(np.ndindex(n_steps, n_positions))
     inks = [shades.ink(float(shares[place]), colours=style.SEQUENTIAL) for place in places]
     texts = scatter(
@@ -234,7 +235,7 @@ def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Fig
     return figure.drawn()
 
 
-def _short(word: str) -> str:
+def _short(word: str, longest: int = LONGEST) -> str:
     """Return a word as it fits into a cell, without the dot that stands for its space."""
     word = word.removeprefix("·") or word
-    return word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…"
+    return word if len(word) <= longest else f"{word[: longest - 1]}…"
