@@ -292,7 +292,10 @@ def test_a_head_is_said_to_look_at_a_token_as_often_as_it_does() -> None:
     trace, text = transformer.trace(transformer.load("checkpoints/en-fr"), EN_FR_CROSS), page_text("heads")
     heads = heads_view_model(trace, CROSS)
     words = words_here(heads, text)
-    assert set(heads.fixed) == {place for place in heads.tiles if heads.most_seen(place)[1] >= module.LEAST_CONTRAST}
+    active = {place_of(head) for head in heads.heads.with_role}
+    assert {place for place in heads.tiles if heads.most_seen(place)[1] >= module.LEAST_FIXED} - active == set(
+        heads.fixed
+    )
     for place, key in heads.fixed.items():
         rows = heads.views[place[0]].weights[place[1]].argmax(axis=-1) == key
         said = text["keeps_sentence_cross"].format(count=rows.sum(), rows=len(rows))
@@ -318,6 +321,10 @@ def test_examples_are_rows_that_do_what_the_title_says(name: str) -> None:
             assert text["role_title"][group] == words_here(heads, text)[place].title
         else:
             assert edge is None if group == "broad" else edge.key == heads.fixed[place]
+        if group == "broad":
+            row, most = heads.most_even_row(place)
+            assert most == heads.views[place[0]].weights[place[1], row].max() < 0.5
+            assert percent(math.ceil(100 * most) / 100) in words_here(heads, text)[place].sentence
     assert seen > 1
     assert {role.role for role in heads.roles_here if place_of(role) not in heads.groups} <= {"none"}
 

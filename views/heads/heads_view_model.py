@@ -22,7 +22,7 @@ from transformer.heads.head_roles import RESTING, CorpusRole, CorpusRoles, HeadR
 from transformer.heads.head_similarity import most_alike, most_alike_maps
 from transformer.heads.induction import followers
 from transformer.heads.role_measures import ALIGNED, NO_ROLE, PLACES, ROLES
-from transformer.heads.weight_patterns import counted_rows, places_of
+from transformer.heads.weight_patterns import LEAST_LIFT, counted_rows, even_attention, places_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
@@ -38,6 +38,7 @@ ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
 MOST_NAMED = 3  # large maps side by side
 FEW_ROLES = 2  # with fewer heads that have a role, heads without one are large, too
 LEAST_CONTRAST = 0.4  # of a score or weight, for a head that is shown although it has no role, or over an image
+LEAST_FIXED = 0.3  # of a head's attention on a single token, and LEAST_LIFT times that of even attention
 _WORD_LETTERS = 3  # of a token that is named as an example before others
 IDLE = (*RESTING, *NO_ROLE)  # what a head attends to that counts as no role
 # Roles whose maps look alike.
@@ -150,6 +151,8 @@ class RankedHeads:
                 found.insert(len(found) if fixed else 0, place_of(self.sharpest))
             found += [place for place in self.contrasts if place not in found]
         else:
+            if not set(found) & set(aligned):
+                found += [place_of(head) for head in ordered if place_of(head) in aligned][:1]
             of_role = {role_name(head): place_of(head) for head in reversed(ordered)}
             shown = {role_name(head) for head in ordered if place_of(head) in found}
             found += [place for role, place in reversed(of_role.items()) if role not in shown and place not in found]
@@ -378,7 +381,7 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def fixed(self) -> dict[Place, int]:
-        """The key that gets at least ``LEAST_CONTRAST`` of a head's attention over all rows; most first.
+        """The key that gets at least ``LEAST_FIXED`` of a head's attention over all rows; most first.
 
         A head with an active role is named after that.
         """
@@ -387,7 +390,9 @@ class HeadsViewModel(RunViewModel):
         active = {place_of(head) for head in self.shown.clear if role_name(head) not in RESTING}
         seen = {place: self.most_seen(place) for place in map(place_of, self.shown.roles) if place not in active}
         ranked = sorted(seen.items(), key=lambda one: -one[1][1])
-        return {place: key for place, (key, share) in ranked if share >= LEAST_CONTRAST}
+        view = self.views[0]
+        even = even_attention(view)[counted_rows(view)].mean(axis=0)
+        return {place: key for place, (key, share) in ranked if share >= max(LEAST_FIXED, LEAST_LIFT * even[key])}
 
     @property
     def fixed_without_role(self) -> tuple[Place, ...]:
@@ -471,6 +476,13 @@ class HeadsViewModel(RunViewModel):
             rank += (rank > 0) & (ids[0] != ids[1][keys])
         row = int(np.where(fits, rank + weights[rows, keys], -1.0).argmax())
         return StrongestEdge(row, int(keys[row]), float(weights[row, keys[row]]))
+
+    def most_even_row(self, place: Place) -> tuple[int, float]:
+        """Return the row of a head whose largest weight is smallest, and that weight."""
+        view = self.views[place[0]]
+        most = np.where(view.allowed, view.weights[place[1]], 0.0).max(axis=1)
+        row = int(np.where(counted_rows(view), most, np.inf).argmin())
+        return row, float(most[row])
 
     def marked(self, place: Place) -> tuple[int, int] | None:
         """Return the cell of a map of which the head's words speak: row and column, or those of the image.

@@ -168,6 +168,11 @@ def _sentence_here(heads: HeadsViewModel, place: Place, text: PageText) -> str:
     if place in heads.fixed:
         count, rows = heads.rows_fixed(place)
         return text[f"keeps_sentence{cross}"].format(count=count, rows=rows)
+    if group == "broad":
+        row, most = heads.most_even_row(place)
+        return text["example_broad"].format(
+            query=quoted_word(row_name(heads, row)), share=_share(math.ceil(100 * most) / 100)
+        )
     edge = heads.example(place)
     if edge is None or group == "rest":
         return ""

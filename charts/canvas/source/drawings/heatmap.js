@@ -229,7 +229,8 @@ export class Heatmap extends HeatmapLayout {
     const half = Math.min(theme.size * 0.66, Math.max(apart, this.labelScale * theme.size) / 2);
     const style = this.labelStyle(theme, this.specialColumns.has(column), tint);
     const label = this.columns[column];
-    const room = this.slanted ? 130 * (theme.size / 16) : Math.max(this.stepX * this.every("column", theme) - 4, 8);
+    const room =
+      this.slanted || tint ? 130 * (theme.size / 16) : Math.max(this.stepX * this.every("column", theme) - 4, 8);
     const width = Math.min(room, context.measureText(label).width);
     context.save();
     // The last of the labels that stand alone may be wider than its cell.
