@@ -56,7 +56,7 @@ def test_nothing_gives_the_bug_away_before_the_guess(open_app, tiny_checkpoint):
         app.number_input(key="patient").set_value(number).run()
         answers = {line for line in said(app).splitlines() if line.startswith("#####")}
         pages.append((diagnosis_of(number, config).in_training, set(said(app).splitlines()) - answers))
-    of_maps = ("map_unlike", "case_moved", "case_alike", "map_reading", "map_predicting", "case_reading")
+    of_maps = ("map_unlike", "case_moved", "case_alike", "map_reading", "map_predicting", "case_reading", "case_even")
     symptoms = [TEXT[name].partition("{")[0] for name in (*of_maps, "case_predicting", "sure")]
     for in_training in (True, False):  # apart from outputs, their probabilities and what a head does
         words = [

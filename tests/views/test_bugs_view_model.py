@@ -135,6 +135,9 @@ def test_every_bug_is_visible_on_the_opening_sentence(path: Path) -> None:
             differs = differs or case.map_distance > VISIBLE
         assert differs == (diagnosis.fault != HEALTHY), diagnosis
         assert case.shift is None or _marked(case) == case.shift[:3]
+        if case.shift is not None and case.looks_everywhere:
+            row = case.shift.cells[1][0]
+            assert case.views[1].weights[case.head, row].max() < 1.5 / case.views[1].allowed[row].sum()
         assert isinstance(case, TrainingCase) or _has_sign(case), diagnosis
         shown.add(diagnosis.fault)
     assert {"causal", "target", HEALTHY} <= shown <= {*FAULTS, HEALTHY}

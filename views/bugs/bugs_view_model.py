@@ -35,6 +35,7 @@ from transformer.faults.forward_faults import inject_fault
 from transformer.faults.signs import Signs, signs_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
 from transformer.faults.training_faults import Moment, TrainedToy, trained_toy
+from transformer.heads.weight_patterns import LEAST_LIFT
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.predictions.comparison import Shift, compared_attention, largest_shift, words
 from transformer.runs.attention_view import AttentionView
@@ -75,6 +76,12 @@ class BugsViewModel:
     """
 
     diagnosis: Diagnosis
+
+    @property
+    def looks_everywhere(self) -> bool:
+        """Whether the row of ``shift`` attends to nearly all keys alike in this case."""
+        (_, (row, key)), view = self.shift.cells, self.views[1]
+        return bool(view.weights[self.head, row, key] < LEAST_LIFT / view.allowed[row].sum())
 
     @property
     def fault(self) -> str:

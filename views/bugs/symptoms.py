@@ -73,9 +73,10 @@ def _says_the_maps(p: Page, case: CheckpointCase | TrainingCase) -> tuple[str, s
     if shift is not None:
         row = "predicting" if isinstance(case, CheckpointCase) and case.location.kind == "cross" else "reading"
         query = _visibly(shift.query)
+        after = "case_even" if case.looks_everywhere else f"case_{row}"
         return (
             text[f"map_{row}"].format(query=query, key=_visibly(shift.before)),
-            text[f"case_{row}"].format(query=query, key=_visibly(shift.after)),
+            text[after].format(query=query, key=_visibly(shift.after)),
         )
     if case.share_moved > 0.005:
         return text["map_unlike"], text["case_moved"].format(share=percent(case.share_moved))
@@ -154,13 +155,22 @@ def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
         head = head_name(case.location.layer, case.head)
         predicted = predicted_rows(case.experiment.original, case.location.kind)
     cells = case.shift.cells if case.shift else (None, None)
+    row = None
+    if case.shift and case.looks_everywhere:  # no cell of that row stands out
+        cells, row = (cells[0], None), case.shift.cells[1][0]
     pairs = zip(_names(p), _says_the_maps(p, case), case.views, cells, strict=True)
     with st.grid(2, min_column_width=330):
         for number, (name, sentence, view, cell) in enumerate(pairs):
             with st.container(gap="xsmall"):
                 st.markdown(sentence)
                 drawn = attention_map(
-                    view, head=case.head, shifted_labels=predicted, of_other_output=True, selected=cell, height=height
+                    view,
+                    head=case.head,
+                    shifted_labels=predicted,
+                    of_other_output=True,
+                    selected=cell,
+                    chosen_row=None if cell else row,
+                    height=height,
                 )
                 show_map(drawn.with_metadata(title=" · ".join(filter(None, (name, head)))), key=f"bug map {number}")
     if padding := _padding(case):

@@ -423,9 +423,10 @@ class HeadsViewModel(RunViewModel):
         """
         if self.image_row is not None:
             return {place: name for place in self.tiles if (name := self._group_on_image(place))}
+        if self.speaks_of_many:
+            return {place_of(head): role_name(head) for head in self.shown.clear}
         names = {place_of(head): look_of(role_name(head)) for head in self.shown.clear}
-        if not self.speaks_of_many:
-            names |= dict.fromkeys(self.aligned, "aligned")
+        names |= dict.fromkeys(self.aligned, "aligned")
         large = [key for place, key in self.fixed.items() if place in self.named]
         named = list(dict.fromkeys((*large, *self.fixed.values())))[:MOST_NAMED]
         for place, key in self.fixed.items():

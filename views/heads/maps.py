@@ -30,6 +30,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
     on_image = heads.image_row is not None
     words = head_words(heads.shown, text) | words_of_followed(heads, text) | words_here(heads, text)
     colours, groups = grouped(heads, text)
+    pale = len(heads.tiles) - len(colours)
     figure = attention_heads(
         heads.shown_views,
         named=heads.named,
@@ -39,7 +40,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
         groups=groups,
         marked={place: heads.marked(place) for place in heads.tiles},
         image_row=heads.image_row,
-        faded=text["no_pattern_faded"].format(count=len(heads.tiles) - len(colours)),
+        faded=_faded(heads, text) if heads.speaks_of_many else text["no_pattern_faded"].format(count=pale),
         selected=heads.selected,
         order=None if heads.in_table else heads.tiles,
         shifted_labels=predicted_rows(heads.trace, heads.location.kind),

@@ -213,7 +213,7 @@ def _group(heads: HeadsViewModel, name: str, text: PageText) -> str:
 
 def _test_group(name: str, text: PageText) -> str:
     """Return what a test is called in the legend, without the offset of one head."""
-    called = text["group"].get(name) or text["test"].get(name) or text["role"][name]
+    called = text["test"].get(name) or text["role"][name]
     return called.replace("{where}", "").replace("{end}", "").replace("  ", " ").strip()
 
 
