@@ -36,6 +36,7 @@ from views.training.time_lapse_words import (
     likely,
     marked,
     note,
+    per_token,
     probability,
     shortened,
     step_names,
@@ -136,7 +137,7 @@ def test_where_a_model_adds_nothing_it_shows_how_probable_the_text_was(open_app:
     assert question.everywhere, "the model finds the text complete"
     for model in (transformer.untrained(checkpoint), checkpoint):
         logs = question.chosen(question.log_probabilities(same_tokens(trace, checkpoint=model)))
-        share = percent_digits(math.exp(logs.mean()))
+        share = per_token(math.exp(logs.mean()))
         assert TEXT["early_typed"].format(probability=share) in said(app)
 
 
@@ -294,7 +295,7 @@ def test_titles_say_what_the_training_began_with() -> None:
     random, card = replace(early, step=None, has_random_weights=True), "| began as | the checkpoint `en-fr-2017` |"
     from_random, from_start = shown_of([random, late]), shown_of([early, late])
     assert titles(from_random, TEXT, card=card) == ("Before any training: random weights", "After training")
-    assert r"continued from en\-fr\-2017" in note(from_random, TEXT, card=card)
+    assert r"did not begin with them: it continued from en\-fr\-2017" in note(from_random, TEXT, card=card)
     assert titles(from_random, TEXT, card="") == ("Before any training: random weights", "After 4,200 steps")
     assert note(from_random, TEXT, card="") == TEXT["early_seed"].format(seed=0)
     assert titles(from_start, TEXT, card="") == ("Before training", "After 4,200 steps")
@@ -345,3 +346,14 @@ def test_when_most_heads_took_up_their_roles_in_words() -> None:
 def test_probability_of_a_token_on_average() -> None:
     assert probability(moments_of("none")[0]) == "60.7%"
     assert probability(Moment(0, "", float("nan"), 0, 0.0, (), ())) == "–"
+
+
+def test_a_tiny_probability_is_not_mistaken_for_one_in_percent() -> None:
+    """0.0108% beside 0.0107, the probability of the whole output on other pages, read as the same number."""
+    assert [per_token(value) for value in (0.000108, 0.00012, 0.001, 0.0, 0.712)] == [
+        "1 in 9,300",
+        "1 in 8,300",
+        "0.1%",
+        percent_digits(0.0),
+        "71.2%",
+    ]

@@ -27,7 +27,7 @@ from ui.words.texts import as_plain, common, page_text, page_texts
 from views.training.head_history import roles_through_training
 from views.training.moments import RANDOM, Step, moments_at, say_what_is_broken, shown_steps, with_snapshots
 from views.training.time_lapse_figures import map_strip, role_timeline
-from views.training.time_lapse_words import likely, marked, step_name, step_names, story, summary
+from views.training.time_lapse_words import likely, marked, per_token, step_name, step_names, story, summary
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
 STEP = "training_step"
@@ -158,7 +158,7 @@ def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]
 def typed_probability(p: Page, moment: Moment) -> str:
     """Return how probable the text is where there is no output, per token."""
     key = "early_typed" if p.checkpoint.config.has_decoder else "early_predicted"
-    return p.text[key].format(probability=percent_digits(math.exp(moment.typed_log_probability)))
+    return p.text[key].format(probability=per_token(math.exp(moment.typed_log_probability)))
 
 
 def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:

@@ -18,6 +18,7 @@ from views.training.training_view_model import TrainingViewModel, mean_probabili
 
 _LONGEST, _LINE = 100, 50  # characters of an output beside another one, and of one line of it
 _NOISE = 30  # characters of what a model with random weights writes
+_RARE = 0.001  # a probability that is written as "1 in 9,300"
 _LONGEST_RUN = 5  # an untrained model repeats one word; a longer run becomes "word ×25"
 
 
@@ -105,9 +106,19 @@ def likely(moment: Moment, other: Moment, text: PageText) -> str:
 
 
 def probability(moment: Moment) -> str:
-    """Return the probability per token of the finished model's output, in per cent."""
-    value = mean_probability(moment)
-    return "–" if math.isnan(value) else percent_digits(value)
+    """Return the probability per token of the finished model's output: "71.2%", "1 in 9,300"."""
+    return per_token(mean_probability(moment))
+
+
+def per_token(value: float) -> str:
+    """Return a probability in percent, or as "1 in 9,300" below 0.1%: 0.0108% reads like 0.0108."""
+    if math.isnan(value):
+        return "–"
+    if not 0 < value < _RARE:
+        return percent_digits(value)
+    count = round(1 / value)
+    text = page_text("training")
+    return text["early_one_in"].format(count=whole(round(count, 2 - len(str(count))), language=text.language))
 
 
 def head_name(location: Head, text: PageText) -> str:
