@@ -250,7 +250,8 @@ def _show_attention(read: ReorderedInput, new: NewOrder, after: Trace, text: Pag
     token, change = new.followed, read.attention_change(after, new.followed)
     name = read.tokens[token].display
     position = text["at_none"] if new.order is None else text["at"].format(position=new.order[token])
-    st.markdown(text["attends"].format(token=as_plain(name), head=change.head))
+    title = text["attends_without" if new.order is None else "attends"]
+    st.markdown(title.format(token=as_plain(name), head=change.head))
     show_figure(
         attention_change(
             change.before,
