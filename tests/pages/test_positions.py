@@ -101,6 +101,7 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
     for change in changes:
         choose_text(app, "order change", change)
         is_fine(show(app, "order"))
+    assert TEXT["attends_without"].split(":")[0] in said(app) and TEXT["attends"].split(":")[0] not in said(app)
     loaded = tiny_checkpoint(checkpoint)
     stacks = ("encoder", "decoder") if checkpoint == "tiny-translator" else transformer.trace(loaded, SENTENCE).stacks
     edits = [edit for stack in stacks for edit in without_positions(loaded.model, stack)]
@@ -154,6 +155,7 @@ def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_c
     [
         ("en-fr", "The cat sat on the mat.", "Le :orange[tapis] s'assit sur le :orange[chat]."),
         ("en-fr", "My grandmother bakes apple pie every Sunday.", "Ma grand-mère s'arrange chaque :orange[pomme]"),
+        ("en-fr-2017", "Tom loves Mary.", ":orange[Mary] aime :orange[Tom]."),
     ],
 )
 def test_the_page_opens_on_a_swap_that_changes_the_output(open_app, monkeypatch, checkpoint, sentence, written):

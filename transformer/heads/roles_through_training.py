@@ -230,11 +230,16 @@ def shared_words(text: str, other: str) -> tuple[tuple[str, bool], ...]:
     """Split ``text`` into pieces, and mark those that ``other`` has in the same order.
 
     Pieces are words and punctuation marks, each with the space before it. They are matched by longest blocks (Ratcliff
-    & Obershelp 1988).
+    & Obershelp 1988), or one by one in texts of the same length if this leaves no more pieces unmarked: of two swapped
+    words, both have changed, and not the word between them.
     """
     pieces, others = _PIECES.findall(text), _PIECES.findall(other)
-    matcher = SequenceMatcher(None, [p.strip() for p in pieces], [p.strip() for p in others], autojunk=False)
+    words, other_words = [piece.strip() for piece in pieces], [piece.strip() for piece in others]
+    matcher = SequenceMatcher(None, words, other_words, autojunk=False)
     shared = {block.a + k for block in matcher.get_matching_blocks() for k in range(block.size)}
+    if len(words) == len(other_words):
+        in_place = {index for index, word in enumerate(words) if word == other_words[index]}
+        shared = in_place if len(in_place) >= len(shared) else shared
     return tuple((piece, index in shared) for index, piece in enumerate(pieces))
 
 

@@ -210,6 +210,8 @@ def test_a_map_of_one_row_has_no_choice_and_has_not_moved(grown) -> None:
         ("Le chat dort.", "Le chien dort.", ["Le", " dort", "."]),
         ("chat chat le", "le chat", ["chat"]),
         ("Il s'assit", "s'assit", [" s", "'", "assit"]),
+        ("Mary aime Tom.", "Tom aime Mary.", [" aime", "."]),
+        ("le chat dort ici", "chat dort ici bien", [" chat", " dort", " ici"]),
         ("", "le", []),
         ("a", "", []),
     ],
