@@ -50,8 +50,8 @@ def vector_strips(
 
     The first ``few`` dimensions have their numbers, on one diverging scale. Beside them every dimension is a tick
     at its value, with a band from mean − spread to mean + spread (from −RMS to RMS of a root mean square). Ticks beyond
-    ±``limit_of`` are drawn at that limit. ``spread`` is the title of the last column, ``numbers`` and ``all_of_it`` are
-    those of the two axes.
+    ±``limit_of`` are drawn at that limit. ``spread`` is the title of the last column, which may have several lines;
+    ``numbers`` and ``all_of_it`` are those of the two axes.
     """
     vectors = [as_array(strip.vector, name=strip.name, axes=("dimension",)) for strip in shown]
     limit, width, rows = limit_of(vectors), len(vectors[0]), np.arange(len(vectors))
@@ -101,10 +101,10 @@ def vector_strips(
         text=[f"<b>{text}</b>" for text in style.three_digits_alike(size)],
         textfont={"size": style.TITLE_SIZE + 2},
         customdata=size,
-        hovertemplate=style.hover("%{y}", f"{spread} {style.exact('customdata')}"),
+        hovertemplate=style.hover("%{y}", f"{' '.join(spread.split())} {style.exact('customdata')}"),
         col=3,
     )
-    style.finish(figure, height=_ROW * len(rows) + _AROUND, top=28)
+    style.finish(figure, height=_ROW * len(rows) + _AROUND, top=40)
     for column, domain in enumerate(_NARROW if is_narrow else _COLUMNS, start=1):
         figure.update_xaxes(col=column, domain=domain, showgrid=False, zeroline=False)
     names = [
@@ -120,7 +120,7 @@ def vector_strips(
         figure.update_yaxes(col=column, showticklabels=False)
     figure.update_xaxes(col=1, title_text=numbers, tickmode="array", tickvals=list(range(few)), range=[-0.5, few - 0.5])
     figure.update_xaxes(col=2, title_text=all_of_it, range=[-1.02 * limit, 1.02 * limit], zeroline=True, nticks=7)
-    heads = {"tickmode": "array", "tickvals": [0], "ticktext": [spread], "side": "top"}
+    heads = {"tickmode": "array", "tickvals": [0], "ticktext": [spread.replace("\n", "<br>")], "side": "top"}
     figure.update_xaxes(col=3, **heads, range=[-0.5, 0.5], fixedrange=True)
     return figure.drawn()
 
