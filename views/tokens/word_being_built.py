@@ -95,13 +95,23 @@ def _choose_merges(p: Page) -> int:
     )
 
 
-def _choose_step(p: Page, controls: DeltaGenerator, owner: tuple[object, ...], last: int) -> int:
-    """Choose, among the controls, which of the steps 0 … ``last`` is drawn; the last one by default."""
+def _choose_step(p: Page, controls: DeltaGenerator, owner: tuple[object, ...], last: int, *, about: str) -> int:
+    """Choose, among the controls, which of the steps 0 … ``last`` is drawn; the last one by default.
+
+    ``about`` explains the steps, on demand.
+    """
     if not last:
         return 0
     with controls:
         return choice.slider(
-            p.text["step"], 0, last, last, key="merge step", owner=(p.focus.checkpoint, *owner), width="stretch"
+            p.text["step"],
+            0,
+            last,
+            last,
+            key="merge step",
+            owner=(p.focus.checkpoint, *owner),
+            help=about,
+            width="stretch",
         )
 
 
@@ -109,7 +119,7 @@ def _draw_merges(p: Page, word: str, n_merges: int | None, controls: DeltaGenera
     tokenizer, text = p.checkpoint.tokenizer, p.text
     steps = merge_steps(tokenizer, word, n_merges=n_merges)
     last = len(steps) - 1
-    shown = _choose_step(p, controls, (word, n_merges), last)
+    shown = _choose_step(p, controls, (word, n_merges), last, about=text["merges_help"])
     if shown == last:
         sentence = _ends_as(p, word, [tokenizer.readable(piece) for piece in steps[-1].pieces])
     else:
@@ -133,7 +143,7 @@ def _draw_merges(p: Page, word: str, n_merges: int | None, controls: DeltaGenera
 def _draw_matches(p: Page, word: str, controls: DeltaGenerator) -> None:
     tokenizer, text = p.checkpoint.tokenizer, p.text
     steps = match_steps(tokenizer, word)
-    shown = _choose_step(p, controls, (word,), len(steps))
+    shown = _choose_step(p, controls, (word,), len(steps), about=text["match_help"])
     pieces = pieces_of(steps)
     if shown < len(steps):
         sentence = text["match_next"].format(rest=f"`{in_code(word[steps[shown].start :])}`")
@@ -152,7 +162,7 @@ def _draw_matches(p: Page, word: str, controls: DeltaGenerator) -> None:
 def _draw_path(p: Page, word: str, controls: DeltaGenerator) -> None:
     tokenizer, text = p.checkpoint.tokenizer, p.text
     places = path_steps(tokenizer, word)
-    shown = max(1, _choose_step(p, controls, (word,), len(places)))
+    shown = max(1, _choose_step(p, controls, (word,), len(places), about=text["path_help"]))
     path = pieces_of_path(places[:shown])
     pieces = [tokenizer.readable(step.piece) for step in path]
     if shown == len(places):
