@@ -224,7 +224,7 @@ def draw(p: Page, shown: PathsViewModel) -> None:
         _draw_map(p, shown)
     with key:
         _draw_key(p, shown)
-    st.caption(f"{_say_hidden(p, shown)}{p.text['sufficient']} {p.text[f'caption_{shown.choices.patches}']}")
+    st.caption(f"{_say_hidden(p, shown)}{p.text[f'caption_{shown.choices.patches}']}")
     if (start := _cone_start(p, shown)) is not None:
         _say_cone(p, shown, start)
 
@@ -404,7 +404,7 @@ def _open(grid: tuple[tuple[Place | None, ...], ...], _state: State, cell: Selec
 
 
 def _explain(p: Page, shown: PathsViewModel, *, waiting: bool) -> None:
-    """Draw the formula with its sources, and the code."""
+    """Draw the formula with its sources and what a share does not show, and the code."""
     text = p.text
     with st.expander(text["how"], icon=":material/function:"):
         show_formula(
@@ -413,6 +413,7 @@ def _explain(p: Page, shown: PathsViewModel, *, waiting: bool) -> None:
                 answer=as_plain(shown.answer), other=as_plain(shown.other), count=len(shown.places)
             ),
         )
+        st.caption(text["sufficient"])
     measure = "estimated_shares" if waiting else "recovered_shares"
     module = "attribution_patching" if waiting else "activation_patching"
     show_snippet(
