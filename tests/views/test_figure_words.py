@@ -53,6 +53,7 @@ GIVEN |= {
     "previous <token>",
     "previous <token> (0.75)",
     "cross",
+    "incompre…",
     "outside",
     "words",
     "BLEU",
