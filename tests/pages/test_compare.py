@@ -9,6 +9,7 @@ import pytest
 import transformer
 from charts.canvas.attention_maps import SHIFTED_TITLE
 from charts.toolkit.style import three_digits
+from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.predictions.comparison import difference_map, head_differences, word_diff
 from ui.words.texts import page_text
@@ -18,6 +19,7 @@ from views.compare.two_sentences import pairs_to_compare
 TEXT = page_text("compare")
 PAIRS = pairs_to_compare(TEXT)
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+PIE = "My grandmother bakes apple pie every Sunday."
 SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
 
 
@@ -171,6 +173,23 @@ def test_one_checkpoint_alone_says_what_is_missing(open_app, checkpoints_folder,
     in_mode(app, "kinds")
     is_fine(app)
     assert [box.value for box in app.info] == [TEXT["kind_missing"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "sentence", "says"),
+    [
+        ("bert-en", PIE, "Change **grandmother** to **grandfather**, and the model still fills in **day**"),
+        ("gpt-en", PIE, "Change **Sunday** to **Monday**, and to the model, the whole text is **"),
+        ("gpt-en", "", "Change **milk** to **tea**, and **milk** disappears from the output"),
+        ("vit-digits", "", "The model classifies image A as **3** (0.912), image B as **9** (0.931)"),
+    ],
+)
+def test_the_headline_says_what_becomes_of_the_prediction(open_app, monkeypatch, checkpoint, sentence, says):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("compare", checkpoint=checkpoint, masked="", **({"sentence": sentence} if sentence else {}))
+    is_fine(app)
+    assert says in said(app)
+    assert TEXT["answer_none"] not in said(app)
 
 
 def test_words_of_one_side_are_marked_where_they_stand():

@@ -8,9 +8,9 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from transformer.interventions.experiment import experiment
-from transformer.predictions.comparison import difference_map, head_differences
+from transformer.predictions.comparison import difference_map, head_differences, word_diff
 from transformer.runs.head_places import Head, all_heads
-from views.compare.compare_view_model import compare_view_model, heads_like
+from views.compare.compare_view_model import _swap, compare_view_model, heads_like, words_of_fate
 from views.compare.run_comparison import LONGEST, short_labels, shorten
 
 SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
@@ -62,6 +62,26 @@ def test_a_swap_is_one_word_for_another(trace) -> None:
     }
     for other, swap in swaps.items():
         assert compare_view_model([experiment(trace, sentence=other)]).swapped_words == swap
+
+
+def test_a_text_that_the_model_ends_has_its_own_log_probability() -> None:
+    gpt, one = transformer.load(ROOT / "checkpoints" / "gpt-en"), "My grandmother bakes apple pie every Sunday."
+    read = transformer.trace(gpt, one)
+    shown = compare_view_model([experiment(read, sentence=one.replace("Sunday", "Monday"))])
+    for side, found in zip(shown.sides, shown.complete_texts, strict=True):
+        logits = side.trace.values("decoder.logits").astype(float)
+        logits[:, list(gpt.framing.never)] = -np.inf
+        log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        following = side.trace.prediction.ids
+        assert found == pytest.approx(sum(log_p[row, id] for row, id in enumerate(following)), rel=1e-5)
+    goes_on = transformer.trace(gpt, "He drinks cold milk, she drinks hot tea, he drinks cold")
+    assert compare_view_model([experiment(read, sentence=goes_on.sentence)]).complete_texts is None
+
+
+def test_a_word_that_moves_is_not_replaced_by_itself() -> None:
+    pieces = word_diff("a b c", "b c a")
+    assert words_of_fate(pieces, "removed") == words_of_fate(pieces, "added") == ["a"]
+    assert _swap(pieces) is None and _swap(word_diff("a b c", "a d c")) == ("b", "d")
 
 
 def test_the_difference_is_that_of_the_chosen_head(trace) -> None:

@@ -241,6 +241,16 @@ class CompareViewModel:
         return _swap(self.word_differences[1])
 
     @cached_property
+    def complete_texts(self) -> tuple[float, ...] | None:
+        """Log probability of each text in nats; ``None`` if a model adds to one, or is not decoder-only."""
+        traces = [side.trace for side in self.sides]
+        asked = [prediction_rows(trace) for trace in traces]
+        if any(not rows.everywhere or rows.predicts_nothing for rows in asked):
+            return None
+        pairs = zip(asked, traces, strict=True)
+        return tuple(float(rows.chosen(rows.log_probabilities(trace)).sum()) for rows, trace in pairs)
+
+    @cached_property
     def followed(self) -> FollowedWord | None:
         """The head that is shown, if it looks most at the replaced word in both; ``None`` if it does not."""
         found = followed_word(self.experiments[0])
@@ -406,11 +416,13 @@ def _replaced(first: TokenSequence, second: TokenSequence) -> list[tuple[int, in
 
 def _swap(pieces: Sequence[Piece]) -> tuple[str, str] | None:
     """Return the removed and the added word if a text changes in one word only."""
-    removed, added = ([piece.text.strip() for piece in pieces if piece.fate == fate] for fate in ("removed", "added"))
-    swapped = (*removed, *added)
-    if len(removed) != 1 or len(added) != 1 or not all(len(text.split()) == 1 for text in swapped):
-        return None
-    return removed[0], added[0]
+    removed, added = (words_of_fate(pieces, fate) for fate in ("removed", "added"))
+    return (removed[0], added[0]) if len(removed) == len(added) == 1 and removed != added else None
+
+
+def words_of_fate(pieces: Sequence[Piece], fate: str) -> list[str]:
+    """Return the words of a difference that were "removed" or "added"."""
+    return [word for piece in pieces if piece.fate == fate for word in piece.text.split()]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_formula
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain, token_name
-from views.compare.compare_view_model import CompareViewModel, Side
+from views.compare.compare_view_model import CompareViewModel, Side, words_of_fate
 
 MAP_HEIGHT, PRESENTED_HEIGHT = 300, 260
 MOST_KEYS = 14  # with more, two maps stand side by side instead of three, so that every column has its label
@@ -49,7 +49,12 @@ def show_answers(p: Page, shown: CompareViewModel) -> None:
 
 
 def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> None:
-    side, answer, pieces = shown.sides[index], shown.answers[index], shown.word_differences[index]
+    side, answer, pieces, texts = (
+        shown.sides[index],
+        shown.answers[index],
+        shown.word_differences[index],
+        shown.complete_texts,
+    )
     alike = index > 0 and all(piece.fate == "same" for piece in pieces)
     same = alike and shown.is_one_run
     heading = [side.letter]
@@ -58,13 +63,15 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
     if shown.are_sentences and not p.reads_pictures:
         other = shown.sides[0 if index else 1].trace.sentence.removeprefix(task)
         heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence.removeprefix(task), other)))
-    if alike and not same:
+    if alike and not same and texts is None:
         heading.append(p.text["answer_same"])
-    if answer.parts:
+    if answer.parts and texts is None:
         heading.append(p.text["answer_sure"].format(probability=three_digits(answer.probability)))
     st.caption(as_plain(" · ".join(heading)))
     if same:
         st.caption(p.text["same_sentence"])
+    elif texts is not None:
+        st.markdown(f"##### {p.text['answer_text'].format(sum=three_digits(texts[index]))}")
     else:
         mark = ("added", "orange") if index else ("removed", "blue")
         st.markdown(f"##### {marked(pieces, *mark) or p.text['answer_none']}")
@@ -99,16 +106,40 @@ def say_what_changes(p: Page, shown: CompareViewModel) -> None:
 
 
 def _outcome(p: Page, shown: CompareViewModel) -> str:
-    """Return the sentence about the two outputs; "" if the sentences differ in more than a word."""
-    if shown.swapped_words is None or p.reads_pictures or p.encodes_sentences or not shown.answers[0].parts:
+    """Return the sentence about the two outputs; "" if two texts differ in more than a word."""
+    answers = shown.answers[:2]
+    if p.encodes_sentences or not all(answer.parts for answer in answers):
+        return ""
+    numbers = dict(zip(("was", "now"), (three_digits(answer.probability) for answer in answers), strict=True))
+    if p.reads_pictures:
+        names = dict(zip(("before", "after"), (as_plain(answer.text) for answer in answers), strict=True))
+        key = "images_same" if names["before"] == names["after"] else "images_differ"
+        return p.text[key].format(**names, **numbers) if p.checkpoint.config.n_classes else ""
+    if shown.swapped_words is None:
         return ""
     words = dict(zip(("one", "other"), map(as_plain, shown.swapped_words), strict=True))
+    if p.checkpoint.config.fills_blanks:
+        filled = [", ".join(as_plain(part.display.removeprefix("·")) for part in answer.parts) for answer in answers]
+        key = "swap_filled_same" if filled[0] == filled[1] else "swap_filled"
+        return p.text[key].format(**words, **numbers, before=filled[0], after=filled[1])
+    if shown.complete_texts is not None:
+        change = shown.complete_texts[1] - shown.complete_texts[0]
+        key = "swap_text_more" if change >= 0 else "swap_text_less"
+        return p.text[key].format(**words, factor=three_digits(float(np.exp(abs(change)))))
+    return _generated(p, shown, words)
+
+
+def _generated(p: Page, shown: CompareViewModel, words: dict[str, str]) -> str:
+    """Return what replacing ``one`` word by an ``other`` changes in a class or a generated text."""
     if shown.answers[0].text == shown.answers[1].text:
         return p.text["swap_same"].format(**words)
-    if shown.swapped_outputs is None:
-        return p.text["swap_rest"].format(**words)
-    words |= zip(("before", "after"), map(as_plain, shown.swapped_outputs), strict=True)
-    return p.text["swap_word"].format(**words)
+    if shown.swapped_outputs is not None:
+        words |= zip(("before", "after"), map(as_plain, shown.swapped_outputs), strict=True)
+        return p.text["swap_word"].format(**words)
+    removed, added = (words_of_fate(shown.word_differences[1], fate) for fate in ("removed", "added"))
+    if len(removed) + len(added) == 1:
+        return p.text["swap_gone" if removed else "swap_new"].format(**words, word=as_plain(*removed, *added))
+    return p.text["swap_moved" if sorted(removed) == sorted(added) else "swap_rest"].format(**words)
 
 
 def _reason(p: Page, shown: CompareViewModel) -> str:
