@@ -22,7 +22,7 @@ from transformer.predictions.decoding_steps import guess_options, step_attention
 from transformer.predictions.hypothesis_tree import beam_tree
 from transformer.predictions.word_alignment import align
 from ui.compute.store import store
-from ui.words.texts import page_text
+from ui.words.texts import common, page_text
 from views.decoding.decoding_view_model import is_choice_of_words
 
 TEXT = page_text("decoding")
@@ -261,6 +261,15 @@ def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_sn
         assert f"predicts **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code))
     assert float(printed) == pytest.approx(best.probability, rel=1e-5)
+
+
+def test_a_masked_word_is_beside_the_prediction(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("decoding", checkpoint="bert-en", sentence="My grandmother bakes apple pie every Sunday.", masked="")
+    is_fine(app)
+    assert "predicts **·day**, with probability **0.476**" in said(app)
+    assert "Your text has **·Sunday** (0.00501)." in said(app)
+    assert common("uncertain.mistakes") not in said(app), "several words fit"
 
 
 def marked_in_strip(app) -> list[int | None]:

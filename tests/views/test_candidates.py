@@ -22,6 +22,11 @@ def test_candidates_are_on_a_scale_from_0_to_1_with_the_chosen_one_coloured(cand
     assert {trace.name for trace in figure.data[1:]} == {"candidate", "chosen", "cut off"}
 
 
+def test_the_word_of_the_text_is_named_at_its_bar(candidates):
+    figure = candidate_bars(candidates.assign(typed=[False, True, False, False]), rest=0.05)
+    assert list(figure.data[0].text) == ["0.600", "0.200  in your text", "0.100 cut", "0.0500 cut", "0.0500"]
+
+
 def test_a_stretched_axis_says_so(candidates):
     figure = candidate_bars(candidates, stretch=True)
     assert figure.layout.xaxis.range[1] == pytest.approx(0.6)

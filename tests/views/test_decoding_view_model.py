@@ -15,6 +15,7 @@ from transformer.attribution.leave_one_out import leave_one_out
 from transformer.predictions.answer_probabilities import blanks
 from transformer.predictions.decoding_steps import step_attention
 from transformer.predictions.hypothesis_tree import beam_tree
+from transformer.runs.masked_word import masked_word
 from transformer.runs.run import Run
 from views.decoding.decoding_view_model import (
     MOST_BRANCHES,
@@ -204,6 +205,14 @@ def test_the_blank_at_the_followed_token_is_answered_until_one_is_chosen(tiny_ch
         (row, coloured) for row, coloured in zip(there.fillings.rows, there.coloured, strict=True) if coloured
     ]
     assert row.id == whole.source[2].id
+
+
+def test_the_masked_word_of_the_typed_text_is_among_the_candidates(tiny_checkpoint: Callable) -> None:
+    bert, typed = tiny_checkpoint("bert"), "The old man told us a story."
+    trace = transformer.trace(bert, masked_word(bert, typed).sentence)
+    shown = FilledBlank(trace.run, Location(), DecodingChoices(), trace, typed)
+    assert shown.masked.piece == "·man" and shown.masked in shown.fillings.rows
+    assert replace(shown, typed="").masked is None, "a blank that was typed hides no word"
 
 
 def test_the_verdict_is_the_most_likely_class(tiny_checkpoint: Callable) -> None:

@@ -209,7 +209,7 @@ def entropy(log_p: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Filling:
-    """One token that the model predicts at a position; ``stands_there`` if it is the token that it read."""
+    """One token that the model predicts at a position; ``stands_there`` if the text has it there."""
 
     id: int
     piece: str
@@ -239,15 +239,16 @@ def fill_blanks(trace: Trace) -> str:
     return text_read(trace.checkpoint, ids)
 
 
-def fillings(trace: Trace, position: int, *, shown: int = 10) -> Fillings:
+def fillings(trace: Trace, position: int, *, shown: int = 10, typed: int | None = None) -> Fillings:
     """Return the most likely tokens at a position, from softmax(logits).
 
     The list, unlike the softmax, leaves out ``<mask>``, and ``<pad>`` and ``<s>`` where they are not read. If the
-    sentence has a word there, that word is in the list, as the last one if it is not among the most likely.
+    sentence has a word there, that word is in the list, as the last one if it is not among the most likely. So is
+    ``typed``, the id of the word in place of which the model reads ``<mask>``.
     """
     logits, display = trace.values("encoder.logits")[position], trace.checkpoint.tokenizer.display
     probabilities = softmax(logits)
-    special, read = trace.checkpoint.special, trace.source[position].id
+    special, read = trace.checkpoint.special, trace.source[position].id if typed is None else typed
     no_words = {special.pad, special.start} - {read} | {special.mask}
     order = [int(id) for id in np.argsort(-logits, kind="stable")[: shown + 3] if id not in no_words][:shown]
     if read not in order and read != special.mask:

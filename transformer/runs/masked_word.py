@@ -18,6 +18,7 @@ from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.guests.recorded_maps import RecordedMaps
 from transformer.runs.inputs import source_tensor
+from transformer.runs.traces import Trace
 from transformer.text.sentence_pair import BETWEEN
 from transformer.text.tokenizer import BLANK
 
@@ -66,6 +67,19 @@ def masked_word(checkpoint: Checkpoint, sentence: str, chosen: str = "") -> Mask
     if chosen.isdecimal() and int(chosen) < len(words):
         return words[int(chosen)]
     return next((word for word in reversed(words) if _is_worth_guessing(checkpoint, sentence, word)), None)
+
+
+def hidden_id(trace: Trace, typed: str) -> int | None:
+    """Return the id of the token that a mask replaces in the ``typed`` text; ``None`` if not one."""
+    if typed == trace.sentence:
+        return None
+    try:
+        whole = source_tensor(trace.checkpoint, typed, pads=trace.run.source_pads)[0].tolist()
+    except InputError:  # with the word, the text may be too long
+        return None
+    read = trace.source.ids
+    hidden = [one for one, other in zip(whole, read, strict=False) if one != other]
+    return hidden[0] if len(whole) == len(read) and len(hidden) == 1 else None
 
 
 def _mask(sentence: str, number: int, word: re.Match[str]) -> MaskedWord:

@@ -41,8 +41,9 @@ def candidate_bars(
 ) -> go.Figure:
     """Draw the most likely next tokens with their probabilities, the chosen one in its own colour.
 
-    ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
-    not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
+    ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen``, ``typed`` (bool; the
+    word of the reader's text, named at its bar) and ``kept`` (bool; not kept = cut off by top-k or top-p, hatched).
+    ``rest`` is the probability of all tokens not listed, a last grey
     bar. The axis is fixed to 0…1, or ends at the largest bar with ``stretch``, as its title then says. ``axis`` names
     the event whose probability is shown, ``row`` the meaning of a bar, ``chosen_name`` that of the coloured one, and
     ``other_name`` that of the others, by default ``row``.
@@ -57,7 +58,14 @@ def candidate_bars(
         colours.append(style.MASKED)
         labels.append(_("all others"))
         cut = np.append(cut, False)
-    figure = Sheet(parts.bar_rows(values, hover=style.lines("%{y}", _("probability")), colours=colours, cut=cut))
+    bars = parts.bar_rows(values, hover=style.lines("%{y}", _("probability")), colours=colours, cut=cut)
+    if "typed" in candidates.columns and bars["text"] is not None:
+        typed = [*candidates["typed"], *[False] * (rest is not None)]
+        bars["text"] = [
+            f"{text}  {_('in your text')}" if is_typed else text
+            for text, is_typed in zip(bars["text"], typed, strict=True)
+        ]
+    figure = Sheet(bars)
     _explain(figure, chosen=chosen, cut=cut, row=other_name or row, chosen_name=chosen_name)
     style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
     figure.update_layout(margin_r=60)

@@ -25,7 +25,7 @@ from transformer import Beam, Checkpoint, Decoding, Greedy, Sample
 from transformer.attribution.leave_one_out import LeaveOneOut
 from transformer.errors import CheckpointError
 from transformer.heads.role_files import load_corpus_roles
-from transformer.predictions.answer_probabilities import Fillings, blanks, fill_blanks, fillings
+from transformer.predictions.answer_probabilities import Filling, Fillings, blanks, fill_blanks, fillings
 from transformer.predictions.decoding_steps import (
     Confidence,
     Reshaping,
@@ -44,6 +44,7 @@ from transformer.predictions.word_alignment import WordAlignment, align
 from transformer.runs.decoding import Candidate, Step
 from transformer.runs.decoding_strategies import Strategy, length_penalty
 from transformer.runs.inputs import prompt_of
+from transformer.runs.masked_word import hidden_id
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -542,9 +543,11 @@ class FilledBlank(DecodingViewModel):
 
     Attributes:
         trace: The sentence.
+        typed: The text as it was typed, if one of its words is masked.
     """
 
     trace: Trace = field(repr=False)
+    typed: str = ""
 
     @cached_property
     def blanks(self) -> tuple[int, ...]:
@@ -559,7 +562,12 @@ class FilledBlank(DecodingViewModel):
     @cached_property
     def fillings(self) -> Fillings:
         """The most likely tokens there."""
-        return fillings(self.trace, self.position)
+        return fillings(self.trace, self.position, typed=hidden_id(self.trace, self.typed) if self.typed else None)
+
+    @property
+    def masked(self) -> Filling | None:
+        """The word of the typed text in place of which the model reads a mask, if it is one token."""
+        return next((row for row in self.fillings.rows if row.stands_there), None) if self.blanks else None
 
     @property
     def coloured(self) -> list[bool]:

@@ -36,17 +36,20 @@ def fill_blanks(p: Page) -> None:
     if (found := next_sentence(p.trace)) is not None:
         _show_next_sentence(p, found)
         st.subheader(p.text["blanks"], anchor=False)
-    shown = FilledBlank(p.run, location_of(p), DecodingChoices(blank=_choose_blank(p)), p.trace)
-    best = shown.fillings.rows[0]
+    shown = FilledBlank(
+        p.run, location_of(p), DecodingChoices(blank=_choose_blank(p)), p.trace, p.focus.sentence if p.masked else ""
+    )
+    best, masked = shown.fillings.rows[0], shown.masked
     if shown.blanks:
-        st.markdown(
-            p.text["blank_line"].format(
-                token=as_plain(best.piece),
-                probability=three_digits(best.probability),
-                filled=as_plain(shown.filled),
-            )
-            + uncertainty_note(p)
+        line = p.text["blank_line"].format(
+            token=as_plain(best.piece), probability=three_digits(best.probability), filled=as_plain(shown.filled)
         )
+        if masked is best:
+            line += f" {p.text['blank_right']}"
+        elif masked is not None:
+            probability = three_digits(masked.probability)
+            line += f" {p.text['blank_other'].format(token=as_plain(masked.piece), probability=probability)}"
+        st.markdown(line)
     else:
         st.caption(p.text["no_blank"].format(token=as_plain(p.trace.source[shown.position].display)))
     left, right = st.columns(2)
@@ -98,7 +101,10 @@ def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
 
 def _show_candidates(p: Page, shown: FilledBlank) -> None:
     """Draw the most likely tokens at the position."""
-    rows = pd.DataFrame([asdict(row) for row in shown.fillings.rows]).assign(chosen=shown.coloured)
+    rows = pd.DataFrame([asdict(row) for row in shown.fillings.rows]).assign(
+        chosen=shown.coloured,
+        typed=[row is shown.masked and row is not shown.fillings.rows[0] for row in shown.fillings.rows],
+    )
     size = whole(shown.checkpoint.config.vocabulary_size)
     show_figure(
         decoding_figures.candidate_bars(

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+import transformer
+from transformer.predictions.answer_probabilities import blanks
 from transformer.runs.inputs import source_tensor
-from transformer.runs.masked_word import NONE, masked_word, masks_a_word, words_in
+from transformer.runs.masked_word import NONE, hidden_id, masked_word, masks_a_word, words_in
 
 SENTENCE = "The old man told us a story."
 
@@ -19,6 +21,16 @@ def test_the_last_longer_word_that_is_one_token_is_masked(tiny_checkpoint: Calla
     whole, read = (source_tensor(bert, text)[0].tolist() for text in (SENTENCE, masked.sentence))
     assert [after for before, after in zip(whole, read, strict=True) if before != after] == [bert.special.mask]
     assert masked_word(bert, "to us") is None
+
+
+def test_the_masked_word_is_known_by_its_id_if_it_is_one_token(tiny_checkpoint: Callable) -> None:
+    bert = tiny_checkpoint("bert")
+    masked = masked_word(bert, SENTENCE)
+    trace = transformer.trace(bert, masked.sentence)
+    (blank,) = blanks(trace)
+    assert hidden_id(trace, SENTENCE) == source_tensor(bert, SENTENCE)[0, blank]
+    assert hidden_id(trace, masked.sentence) is None
+    assert hidden_id(trace, SENTENCE.replace("man", "grandmotherly man")) is None
 
 
 def test_any_word_can_be_chosen_or_none(tiny_checkpoint: Callable) -> None:
