@@ -92,3 +92,14 @@ def test_reshaping_outlines_what_was_before(candidates) -> None:
     assert list(texts.text) == ["0.400 → 0.75", "0.300 → 0.25", "0.200 → cut", "0.100 → cut"]
     without = reshaping(candidates.drop(columns="own"), temperature=0.5, rule="top-k 2")
     assert not any(trace.name and trace.name.startswith("before") for trace in without.data)
+
+
+def test_reshaping_of_a_given_text_colours_the_prediction_as_the_choice(candidates) -> None:
+    candidates = candidates.assign(chosen=[False, True, False, False], kept=True)
+    figure = reshaping(candidates, temperature=1.0, rule="no cut", given=True)
+    assert list(figure.data[0].marker.color) == [style.CHOSEN, style.NEUTRAL, style.BAR, style.BAR]
+    assert {"predicted", "given"} <= {trace.name for trace in figure.data}
+    assert "chosen" not in {trace.name for trace in figure.data}
+    candidates = candidates.assign(chosen=[True, False, False, False])
+    right = reshaping(candidates, temperature=1.0, rule="no cut", given=True)
+    assert list(right.data[0].marker.color)[:2] == [style.CHOSEN, style.BAR], "predicted and given alike"

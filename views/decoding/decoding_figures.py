@@ -75,20 +75,23 @@ def candidate_bars(
     return figure.drawn()
 
 
-def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.Figure:
+def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str, given: bool = False) -> go.Figure:
     """Draw the steps from logits to the sampling distribution, the same candidates in four aligned panels.
 
     ``candidates``: columns ``piece``, ``logit``, ``scaled`` (logit ÷ temperature), ``probability`` (softmax of
     ``scaled`` over the whole vocabulary), ``kept`` (bool: survives top-k/top-p), ``final`` (probability after cutting
     and dividing by what is left), optionally ``own`` (the model's own probability, drawn as an outline around
-    ``final``: before and after) and ``chosen``. ``rule`` names the cut ("top-k 50, top-p 0.9").
+    ``final``: before and after) and ``chosen``. ``rule`` names the cut ("top-k 50, top-p 0.9"). ``given``: the token
+    was given, not chosen by the model; the predicted one, the first candidate, then has the colour of a choice.
     """
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
+    predicted = given & (np.arange(len(chosen)) == 0)
     names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax"), _("final")]
     # distinguishable even in a figure 84 mm wide
     figure = place_side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))
-    colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
+    colours = np.where(chosen, style.NEUTRAL if given else style.CHOSEN, style.BAR)
+    colours = np.where(predicted, style.CHOSEN, colours).tolist()
     for panel, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
         if panel < 3:
             values = as_array(candidates[column], name=column, axes=("candidate",))
@@ -115,7 +118,15 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
         for trace in _before(own, final=values, cut=cut):
             figure.add_trace(trace, col=4)
         figure.update_layout(barmode="overlay")
-    _explain(figure, chosen=chosen, cut=cut, by=_("excluded by {rule}", rule=style.escape(rule)))
+    _explain(
+        figure,
+        chosen=chosen & ~predicted,
+        predicted=predicted,
+        cut=cut,
+        by=_("excluded by {rule}", rule=style.escape(rule)),
+        chosen_name=N_("given") if given else N_("chosen"),
+        chosen_colour=style.NEUTRAL if given else style.CHOSEN,
+    )
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
     figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
     figure.update_xaxes(nticks=3)
@@ -396,12 +407,16 @@ def _explain(
     by: str = N_("cut off"),
     row: str = N_("candidate"),
     chosen_name: str = N_("chosen"),
+    chosen_colour: str = style.CHOSEN,
+    predicted: np.ndarray | None = None,
 ) -> None:
     """Draw a legend of the colours that occur."""
+    coloured = chosen if predicted is None else chosen | predicted
     for occurs, name, colour, shape in (
-        (bool((~chosen & ~cut[: len(chosen)]).any()), _(row), style.BAR, ""),
-        (bool(chosen.any()), style.escape(_(chosen_name)), style.CHOSEN, ""),
+        (bool((~coloured & ~cut[: len(chosen)]).any()), _(row), style.BAR, ""),
+        (predicted is not None and bool(predicted.any()), _("predicted"), style.CHOSEN, ""),
+        (bool(chosen.any()), style.escape(_(chosen_name)), chosen_colour, ""),
         (bool(cut.any()), _(by), style.MASKED, "/"),
     ):
-        if occurs and (chosen.any() or cut.any()):
+        if occurs and (coloured.any() or cut.any()):
             figure.bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}})

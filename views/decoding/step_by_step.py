@@ -163,6 +163,7 @@ def _show_reshaping(p: Page, text: WrittenText) -> None:
             pd.DataFrame([asdict(row) for row in shaped.rows]),
             temperature=choices.temperature,
             rule=", ".join(rules) or p.text["rule_none"],
+            given=text.step < text.n_given,
         ),
         name="from-logits-to-a-choice",
         room=440,
