@@ -594,7 +594,7 @@ def test_an_image_is_followed_to_the_patch_that_its_class_depends_on(show: Calla
     pixels = np.array([int(sign, 36) for sign in image]).reshape(8, 8)[2 * row :, 2 * column :][:2, :2]
     patch = "the framed patch" if pixels.any() else "the framed, empty patch"
     with show(trace, inside=False, left_out=found) as page:
-        assert caption(page).startswith(f"The model predicts {name}; without {patch}, {other}.")
+        assert caption(page).startswith(f"The model predicts {name}. If {patch} is hidden: {other}.")
         assert f"p({name}) = " in caption(page)
 
 

@@ -240,8 +240,8 @@ function predicted(picture, stack, beat, name) {
       // That there is no ink tells something, too.
       const isEmpty = stack.pictures[decisive.positions[0]]?.every((ink) => ink === 0);
       return isEmpty
-        ? pieces(say("The model predicts |{name}|; without |the framed, empty patch|, |{other}|."), values)
-        : pieces(say("The model predicts |{name}|; without |the framed patch|, |{other}|."), values);
+        ? pieces(say("The model predicts |{name}|. If |the framed, empty patch| is hidden: |{other}|."), values)
+        : pieces(say("The model predicts |{name}|. If |the framed patch| is hidden: |{other}|."), values);
     }
     return decisive.other === name
       ? pieces(say("The model predicts |{name}|; that depends most on |{word}|."), values)
