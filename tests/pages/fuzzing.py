@@ -22,9 +22,10 @@ from ui.words.texts import common
 PAGES = tuple(entry.name for group in GROUPS.values() for entry in group if entry.exists)
 SENTENCE = "The old man ___ the sea."
 
-# Texts that a page must never show as typed, because each would be read as markup.
+# Texts that a page must never show as typed, because each would be read as markup. Two words are bold, since pages
+# themselves write a word of the sentence in bold.
 MARKUP = (
-    *("<b>zq</b>", "**zq**", ":red[zq]", ":material/zq:", "[zq](http://zq)", "![zq](http://zq)", "$zq$", "`zq`"),
+    *("<b>zq</b>", "**zq, zq**", ":red[zq]", ":material/zq:", "[zq](http://zq)", "![zq](http://zq)", "$zq$", "`zq`"),
     "~~zq~~",
 )
 PIECES = (
