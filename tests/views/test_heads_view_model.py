@@ -274,7 +274,7 @@ def test_three_heads_of_a_translation_visibly_differ_and_each_is_named_by_what_i
     words = words_here(heads, text)
     assert heads.named[1:] == ((1, 6), (1, 3))
     titles = [words[place].title for place in heads.named]
-    assert titles == ["Finds the word to translate", "Often looks at the full stop", "Often looks at ‘</s>’"]
+    assert titles == ["Often finds the word to translate", "Often looks at the full stop", "Often looks at ‘</s>’"]
     assert len({heads.groups[place] for place in heads.named}) == MOST_NAMED
     first = heads.named[0]
     assert corpus.head("decoder", "cross", *first).measured.strongest == "aligned_next"

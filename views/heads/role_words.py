@@ -15,7 +15,7 @@ from transformer.heads import weight_patterns
 from transformer.heads.annotated_words import LEAST_ABOVE_OFFSET
 from transformer.heads.head_roles import LEAST_AWAKE, LEAST_CONSISTENT, CorpusRole, CorpusRoles, HeadRole
 from transformer.heads.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, InductionTest, repeated_lengths
-from transformer.heads.role_measures import GENERAL, NO_ROLE, ROLES, HeadMeasures
+from transformer.heads.role_measures import ALIGNED, GENERAL, NO_ROLE, ROLES, HeadMeasures
 from transformer.heads.weight_patterns import (
     LEAST_BROAD,
     LEAST_LIFT,
@@ -361,7 +361,8 @@ def _over_many(head: CorpusRole, text: PageText, *, brief: bool) -> str:
         return text["chosen_many"].format(corpus=corpus_role_text(head, text))
     name = measure_name(measured.strongest, measured, text)
     if brief:
-        return text["over_brief"].format(test=name) if measured.has_role else ""
+        key = "over_brief_aligned" if measured.strongest in ALIGNED else "over_brief"
+        return text[key].format(test=name) if measured.has_role else ""
     said = text["over_clear" if measured.has_role else "over_weightless" if measured.clear else "over_weak"]
     return said.format(count=head.n_sentences, test=name, **_numbers(measured, measured.strongest))
 
