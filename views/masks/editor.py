@@ -18,6 +18,7 @@ from ui.shell import choice
 from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
 from ui.shell.reducer import State
+from ui.shell.telling_head import without_words
 from ui.show.drawings import show_mask_editor
 from ui.words.texts import label_in_words
 from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
@@ -113,7 +114,10 @@ def _begin(p: Page, view: AttentionView) -> MaskChoices:
 
     def find() -> MaskChoices:
         strongest, largest = MaskChoices(), -1.0
-        hiding = [MaskChoices("word", word=word) for word in words_to_block(view)]
+        blocked, left_out = words_to_block(view), without_words(p.trace)
+        if left_out is not None:  # first the word on which the class depends most, which Overview names
+            blocked = tuple(sorted(blocked, key=lambda word: word != left_out.decisive))
+        hiding = [MaskChoices("word", word=word) for word in blocked]
         if not (p.checkpoint.config.has_decoder or p.checkpoint.config.n_classes):
             # Without a blank, such a model predicts the hidden word itself: one of a single token is easier to read.
             words = words_of(view.key)
