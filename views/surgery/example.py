@@ -204,4 +204,3 @@ def show_numbers_of_example(p: Page, example: Example) -> None:
             on_click=_want,
             args=(p.sentence, example.specs),
         )
-    st.caption(text["example_hint"])

@@ -123,7 +123,8 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
         means=partial(_choose_head, drawn.rows, drawn.n_heads, shown.choices.click),
     )
     if not estimated:
-        st.caption(text["map_caption"].format(count=len(shown.importance.heads)))
+        said = text["map_caption"].format(count=len(shown.importance.heads))
+        st.caption(f"{said} {text['click_hint']}" if shown.choices.click == "zero" else said)
 
 
 def _mask(drawn: ImportanceMap) -> np.ndarray:
