@@ -146,14 +146,16 @@ def test_the_page_opens_on_a_unit_that_raises_what_is_predicted_at_its_token(
     assert claim in said(app)
 
 
+@pytest.mark.parametrize("token", [4, 8])
 def test_a_unit_of_an_encoder_says_what_it_changes_in_the_output(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch, token: int
 ) -> None:
+    """A change of less than 0.01 explains nothing, and is left out."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint="en-fr", sentence=SUNDAY, stack="encoder", layer="0", token="8")
+    app = open_app("feed_forward", checkpoint="en-fr", sentence=SUNDAY, stack="encoder", layer="0", token=str(token))
     is_fine(app)
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), SUNDAY)
-    (unit,) = strongest_units(trace, "encoder", 0, 8, count=1)
+    (unit,) = strongest_units(trace, "encoder", 0, token, count=1)
     ids = [token.id for token in trace.prediction]
     rows = range(len(ids))
     runs = (trace, without(trace, "encoder", 0, unit))
@@ -164,7 +166,20 @@ def test_a_unit_of_an_encoder_says_what_it_changes_in_the_output(
     claim = TEXT["claim_raises" if before[most] > after[most] else "claim_lowers"]
     name = trace.prediction[most].display.removeprefix("·")
     place = {"what": TEXT["predicted"]["output"], "name": name, "before": shares[0], "after": shares[1]}
-    assert claim.format(**place) in said(app)
+    is_telling = abs(before[most] - after[most]) >= 0.01
+    assert is_telling == (token == 8)
+    assert (claim.format(**place) in said(app)) == is_telling
+    assert (TEXT["predicted"]["output"] in said(app)) == is_telling
+
+
+def test_a_unit_that_resembles_a_word_is_not_written_like_a_prediction(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint="en-fr", sentence=SUNDAY)
+    labels = [option.content for option in app.pills(key="unit_shown").proto.options]
+    assert labels[0].startswith("ange → ") and labels[-1].startswith("·every ≈ ")
+    assert TEXT["choose_unit"] in said(app)
 
 
 def test_labels_of_units_that_do_the_same_differ(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,7 +221,7 @@ def test_a_classifier_opens_on_the_unit_that_matters_most_for_its_class(
     before, after = shares_of(trace), shares_of(without(trace, "encoder", first.layer, first.unit))
     best = int(before.argmax())
     shares = three_digits_alike([float(each[best]) for each in (before, after)])
-    assert f"**Unit {first.unit}** fires most" in said(app)
+    assert f"**unit {first.unit}** fires most" in said(app)
     place = {"name": checkpoint.config.class_names[best], "before": shares[0], "after": shares[1]}
     assert TEXT["claim_raises"].format(what=TEXT["predicted"]["class"], **place) in said(app)
     label = app.pills(key="unit_shown").proto.options[0].content

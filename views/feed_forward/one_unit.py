@@ -47,6 +47,7 @@ _PREDICTING = 3  # of these, at most so many that raise what the model predicts 
 STRONGEST = 6  # units of a chosen token
 _NAMED = 3  # words in the sentence above the figure
 _CHANGED = 6  # tokens or classes whose probability changes most
+_TELLING = 0.01  # change of the probability of a token of the output, below which it is not mentioned
 _KEY = "unit_shown"
 
 
@@ -159,7 +160,8 @@ def choose_one_unit(p: Page) -> OneUnit:
     reads = not p.token_is_chosen and units_that_can_be_read(p)
     units = reads or _strongest(p)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        names = {one.name: p.text["fires_at"].format(**_title(p, one)) if reads else str(one.unit) for one in units}
+        st.markdown(p.text["choose_unit"], width="content")
+        names = {one.name: _title(p, one) if reads else str(one.unit) for one in units}
         twice = [label for label in names.values() if list(names.values()).count(label) > 1]
         names |= {one.name: f"{names[one.name]} ({one.unit})" for one in units if names[one.name] in twice}
         chosen = choice.buttons(
@@ -180,13 +182,15 @@ def choose_one_unit(p: Page) -> OneUnit:
     return next((one for one in units if one.name == chosen), units[0])
 
 
-def _title(p: Page, one: OneUnit) -> dict[str, str]:
+def _title(p: Page, one: OneUnit) -> str:
+    """Return what a unit's button says: "ange → chaque", "every ≈ everyone" where it resembles a word."""
+    resembles = one.n_close is not None and one.words is not None and not one.words.logits
     token = p.trace.tokens(one.stack)[one.position].display
     if one.of_class or one.predicting:
         word = _predicted(p, one)[1]
     else:
         word = p.text["side"][one.seen.side] if one.seen else _others(one, token)[0]
-    return {"token": as_plain(token), "word": as_plain(word)}
+    return p.text["fires_near" if resembles else "fires_at"].format(token=as_plain(token), word=as_plain(word))
 
 
 def _word(piece: str) -> str:
@@ -376,7 +380,7 @@ def _effect(p: Page, one: OneUnit) -> str:
 def _effect_on_output(p: Page, one: OneUnit) -> str:
     """Say which token of the output the unit changes most, a word if there is one.
 
-    Nothing is said if there is no output, or not all of it is recorded.
+    Nothing is said if there is no output, if not all of it is recorded, or if the change is too small to matter.
     """
     rows = prediction_rows(p.trace) if f"{p.trace.stacks[-1]}.logits" in p.trace else None
     if rows is None or not rows.rows or rows.predicts_nothing:
@@ -390,6 +394,8 @@ def _effect_on_output(p: Page, one: OneUnit) -> str:
     after = store.get(p.run, name, lambda: chosen(without_unit(p.trace, one.stack, one.layer, one.unit)))
     words = [index for index, name in enumerate(rows.displays) if _word(name).isalnum()] or range(len(rows.ids))
     most = max(words, key=lambda index: abs(before[index] - after[index]))
+    if abs(before[most] - after[most]) < _TELLING:
+        return ""
     what = p.text["predicted"]["output"]
     return _said_change(p, what, _word(rows.displays[most]), float(before[most]), float(after[most]))
 
