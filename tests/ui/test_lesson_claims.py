@@ -29,6 +29,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.next_sentence import next_sentence
 from transformer.text.sentence_files import read_sentences
 from transformer.toy.toy_training import train_toy
+from ui.shell.guidance.lesson_bar import nearest_word
 from ui.shell.guidance.lessons import Step, find_lesson
 from views.heads.head_card import CARD
 
@@ -601,13 +602,15 @@ def test_tasks_for_any_sentence_name_none_of_its_words_and_hold_for_others(natur
             names_a_token = re.search(r"·\S", texts) is not None  # "· W₂" is a product
             assert one.any_sentence != names_a_token, (language, one.title)
     token, layer = find_lesson(WAY).steps[1].focus["token"], 0
-    for typed in (
-        "My grandmother bakes apple pie every Sunday.",
-        "I am here.",
-        "Where do you live?",
-        "Tom loves Mary.",
+    for typed, named in (
+        ("My grandmother bakes apple pie every Sunday.", "·apple"),  # from "other" on, the first word in one piece
+        ("I am here.", "·here"),
+        ("Where do you live?", "·live"),
+        ("Tom loves Mary.", "·Mary"),
     ):
-        weights = transformer.trace(natural, typed).attention("encoder", layer, "self").weights[:, token]
+        word, trace = nearest_word("en-fr", typed, token=token), transformer.trace(natural, typed)
+        assert trace.source[word].display == named
+        weights = trace.attention("encoder", layer, "self").weights[:, word]
         assert len(set(weights.argmax(axis=-1).tolist())) > 1, typed
 
 

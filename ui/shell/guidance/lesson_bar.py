@@ -5,10 +5,12 @@ The explanation appears after the guess. Lesson and step are part of the focus, 
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 
 import streamlit as st
 
+from ui.compute.loading import load_checkpoint
 from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
@@ -116,7 +118,25 @@ def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
     aimed = asdict(step.focused(focus, default=shared_focus.default_focus()))
     if step.any_sentence and (own := before_lesson.own_sentence(focus.came_from, checkpoint=aimed["checkpoint"])):
         aimed["sentence"], aimed["target"] = own
+        if aimed["stack"] == "encoder":
+            aimed["token"] = nearest_word(str(aimed["checkpoint"]), own[0], token=aimed["token"])
     return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "lesson_step": number}
+
+
+def nearest_word(checkpoint: str, sentence: str, *, token: int) -> int:
+    """Return the first token from ``token`` on that is a whole word.
+
+    A step for any sentence asks about one token, and a piece of a word would say little. If none follows, it is the
+    last whole word before ``token``; without any, ``token`` itself.
+    """
+    tokenizer = load_checkpoint(checkpoint).tokenizer
+    names = [*map(tokenizer.display, tokenizer.encode(sentence)), "·"]
+    words = [
+        place
+        for place, (name, following) in enumerate(pairwise(names))
+        if name[0] == "·" and name[1:].isalnum() and not following[0].isalnum()
+    ]
+    return next((place for place in words if place >= token), max(words, default=token))
 
 
 def name_step(focus: Focus) -> str:
