@@ -243,8 +243,6 @@ def test_on_a_phone_the_title_takes_one_line_and_nothing_is_wider(
             box = page.locator(corner).bounding_box()
             assert box["y"] < 20 and box["x"] + box["width"] <= 390 and min(box["width"], box["height"]) >= 32, name
         assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") <= 390, name
-        if name == "lens":  # its grid begins at the column that the sentence is about, the last but two
-            page.wait_for_function("() => document.querySelector('.st-key-chart-logit-lens').scrollLeft > 200")
 
 
 def test_on_a_phone_everything_that_is_tapped_is_as_high_as_a_thumb_needs(

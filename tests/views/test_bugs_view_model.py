@@ -162,6 +162,6 @@ def _has_sign(case: CheckpointCase) -> bool:
         return float(np.mean(after.entropy)) < 0.7 * float(np.mean(before.entropy))
     if case.fault == "padding":  # "looks at padding"
         return case.views[1].weights[..., -1].mean() > case.views[0].weights[..., -1].mean() == 0
-    if case.fault == "norm":  # "numbers out of scale"
+    if case.fault == "norm":  # "vectors of the wrong size"
         return not 0.5 < after.size[-1] / before.size[-1] < 2
     return True

@@ -1,4 +1,4 @@
-"""After the guess: which bug it is, the wrong and the right line of code, and the check that finds it."""
+"""After the guess: which bug it is, the right and the wrong line of code, and the check that finds it."""
 
 import pandas as pd
 import streamlit as st
@@ -90,11 +90,11 @@ def _code(p: Page, fault: str) -> None:
     key = fault
     if fault == "positions":
         key = _SCHEMES.get(p.checkpoint.config.positions, fault)
-    lines = (p.text[f"code_wrong_{key}"], p.text[f"code_right_{key}"])
+    lines = (p.text[f"code_right_{key}"], p.text[f"code_wrong_{key}"])  # in the order of the figures
     if fault == "norm" and p.checkpoint.config.norm == "post":
         lines = lines[::-1]
     with st.grid(2, min_column_width=400):
-        for name, line in zip(("code_wrong", "code_right"), lines, strict=True):
+        for name, line in zip(("code_right", "code_wrong"), lines, strict=True):
             with st.container(gap="xsmall"):
                 st.markdown(p.text[name])
                 st.code(line, language="python", wrap_lines=True)
