@@ -33,7 +33,14 @@ CLICKS = {
         {"stack": "decoder", "kind": "cross", "layer": 1, "head": 1},
     ),
     "mask": ("masks", {}, "mask editor", "edit", {"cells": [0, 1], "allowed": False}, {}),
-    "places": ("paths", {"paths_section": "tokens"}, "patching", "click", CELL, {"layer": 1, "token": 1}),
+    "places": (
+        "paths",
+        {"paths_section": "tokens", "paths_tokens": "true"},
+        "patching",
+        "click",
+        CELL,
+        {"layer": 1, "token": 1},
+    ),
     "compared heads": ("compare", {}, "compare heads", "click", CELL, {"layer": 1, "head": 1}),
     "cards": ("tokens", {}, "token cards", "chosen", {"row": 0, "card": 2}, {"token": 2}),
     "swapped": (

@@ -12,6 +12,7 @@ from transformer.predictions.answer_probabilities import PredictionRows, predict
 from transformer.text.tokenizer import BLANK
 from ui.lab.uncertain_output import uncertain_output
 from ui.shell.choice import chosen_option, one_of
+from ui.shell.long_texts import say_long_text
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
@@ -61,6 +62,10 @@ def early_and_late(p: Page) -> None:
     if not steps:
         curves(p)
         st.caption(without_snapshots(p))
+        return
+    if p.reads_long_text:  # both maps, and the roles of all heads, need every layer
+        st.caption(say_long_text(p.run, "page"))
+        curves(p)
         return
     first = next((step for step in steps[:-1] if len(moments_at(p, (step, steps[-1]))) == 2), None)
     for step in steps[: -1 if first is None else steps.index(first)]:

@@ -18,6 +18,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.actions import SelectHead, SetChoice
 from ui.shell.fitting import attention_kinds
 from ui.shell.fragments import fragment
+from ui.shell.long_texts import say_long_text
 from ui.shell.page import Page, guard
 from ui.shell.reducer import send
 from ui.shell.selectors import selectors
@@ -40,6 +41,8 @@ def time_lapse(p: Page) -> None:
     """Draw the sentence at every step with a snapshot."""
     if not training_steps(p.checkpoint):
         p.nothing_to_show(without_snapshots(p))
+    if p.reads_long_text:
+        p.nothing_to_show(say_long_text(p.run, "page"))
     steps = shown_steps(p.checkpoint)
     say_what_is_broken(p, steps)
     if sum(not moment.has_random_weights for moment in moments_at(p, steps)) < 2:
