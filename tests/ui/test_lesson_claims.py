@@ -591,7 +591,9 @@ def test_other_models() -> None:
     assert steps[5].answer == "sort the letters"
 
 
-def test_tasks_for_any_sentence_name_none_of_its_words_and_hold_for_others(natural) -> None:
+def test_tasks_for_any_sentence_name_none_of_its_words_and_hold_for_others(
+    natural, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the reader's own sentence, the lines of the heads still do not all lead to one token."""
     for language in ("en", "fr"):
         steps = find_lesson(WAY, language).steps
@@ -601,6 +603,7 @@ def test_tasks_for_any_sentence_name_none_of_its_words_and_hold_for_others(natur
             texts = " ".join((one.do, one.notice, one.question, *one.choices, one.explanation, one.hint, *feedback))
             names_a_token = re.search(r"·\S", texts) is not None  # "· W₂" is a product
             assert one.any_sentence != names_a_token, (language, one.title)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))  # other tests may have named tiny ones
     token, layer = find_lesson(WAY).steps[1].focus["token"], 0
     for typed, named in (
         ("My grandmother bakes apple pie every Sunday.", "·apple"),  # from "other" on, the first word in one piece

@@ -24,6 +24,7 @@ _NAMED_ROW_BY_ROW = {
     "parameter_shares",
     "picture_shares",
     "strongest_patches",
+    "unit_firing",
     "units_and_words",
     "vector_strips",
 }  # every row and column has a name, or is of an image; the axes have none

@@ -30,7 +30,7 @@ def test_pipeline_shows_scores_what_the_mask_leaves_powers_and_weights(causal_vi
     assert "hides 2 of 5 keys" in figure.layout.annotations[1].text
     whole = score_pipeline(causal_view, head=0, row=4)  # a panel that equals the previous one is omitted
     assert [trace.type for trace in whole.data] == ["bar"] * 3
-    assert "hides none" in whole.layout.annotations[0].text
+    assert "none is masked" in whole.layout.annotations[0].text
     np.testing.assert_array_equal(whole.data[2].y, causal_view.weights[0, 4])
     assert set(whole.data[2].textposition) <= {"outside", "auto"}, "also a bar of no height has its number"
     assert whole.data[2].textposition[int(np.argmin(whole.data[2].y))] == "outside"

@@ -112,6 +112,7 @@ TEST_IDS = {
     "stSidebarHeader",
     "stSidebarUserContent",
     "stTextInputRootElement",
+    "stTooltipIcon",
     "stTopNavLink",
     "stVerticalBlock",
     "stWidgetLabel",
