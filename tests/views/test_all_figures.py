@@ -23,11 +23,13 @@ _NAMED_ROW_BY_ROW = {
     "firing_in_image",
     "parameter_shares",
     "picture_shares",
+    "probabilities_changed",
     "strongest_patches",
     "unit_firing",
+    "unit_promotes",
     "units_and_words",
     "vector_strips",
-}  # every row and column has a name, or is of an image; the axes have none
+}  # every row or column has a name, or is of an image; such axes have none
 
 
 def test_every_figure_is_drawn_here(figures):
