@@ -22,6 +22,7 @@ _NAMED_ROW_BY_ROW = {
     "attention_change",
     "firing_in_image",
     "parameter_shares",
+    "patch_contributions",
     "picture_shares",
     "probabilities_changed",
     "strongest_patches",
