@@ -71,13 +71,14 @@ def masked_word(checkpoint: Checkpoint, sentence: str, chosen: str = "") -> Mask
 
 def hidden_id(trace: Trace, typed: str) -> int | None:
     """Return the id of the token that a mask replaces in the ``typed`` text; ``None`` if not one."""
-    if typed == trace.sentence:
+    run, source = trace.run, trace.source
+    if typed == trace.sentence or run is None or source is None:
         return None
     try:
-        whole = source_tensor(trace.checkpoint, typed, pads=trace.run.source_pads)[0].tolist()
+        whole = source_tensor(trace.checkpoint, typed, pads=run.source_pads)[0].tolist()
     except InputError:  # with the word, the text may be too long
         return None
-    read = trace.source.ids
+    read = source.ids
     hidden = [one for one, other in zip(whole, read, strict=False) if one != other]
     return hidden[0] if len(whole) == len(read) and len(hidden) == 1 else None
 
