@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index, require_same_length
 from charts.toolkit.numbers import number
+from charts.toolkit.patch_drawing import add_hover, add_number, box_of, pixels, square, whole_image
 from charts.toolkit.sheet import Sheet, bar, place_side_by_side, scatter
 from charts.toolkit.words import _
 from transformer.text.message import N_
@@ -352,43 +353,19 @@ def patch_contributions(contributions: Any, *, ink: Any, names: Sequence[str], o
     ``contributions``: [patch], −1…1; ``ink``: [patch, row, column], 0 to 1; ``names``: of the patches.
     """
     values = as_array(contributions, name="contributions", axes=("patch",), sizes={"patch": len(names)})
-    pixels = as_array(ink, name="ink", axes=("patch", "row", "column"), sizes={"patch": len(names)})
-    across, size = round(len(names) ** 0.5), pixels.shape[1]
-    image = pixels.reshape(across, across, size, size).transpose(0, 2, 1, 3).reshape(across * size, across * size)
-    paper = {"colorscale": [[0, "#ffffff"], [1, "#1b2430"]], "zmin": 0, "zmax": 1}
-    figure = Sheet({"type": "heatmap", "z": image.astype(np.float32), "showscale": False, "hoverinfo": "skip", **paper})
+    patches = as_array(ink, name="ink", axes=("patch", "row", "column"), sizes={"patch": len(names)})
+    across, size, image = round(len(names) ** 0.5), patches.shape[1], whole_image(patches)
+    figure = Sheet(pixels(image))
     largest = max(float(np.nanmax(np.abs(values))), 1e-9)
     for index, value in enumerate(values.tolist()):
-        row, column = divmod(index, across)
-        box = {"x0": column * size - 0.5, "x1": (column + 1) * size - 0.5}
-        box |= {"y0": row * size - 0.5, "y1": (row + 1) * size - 0.5}
-        tint = "213, 94, 0" if value > 0 else "0, 114, 178"
+        box, tint = box_of(index, across=across, size=size), "213, 94, 0" if value > 0 else "0, 114, 178"
         colour = f"rgba({tint}, {0.75 * abs(value) / largest:.3f})"
         figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=colour)
-        figure.add_annotation(
-            text=number(f"{value:+.2f}"),
-            x=(box["x0"] + box["x1"]) / 2,
-            y=(box["y0"] + box["y1"]) / 2,
-            bgcolor="rgba(255, 255, 255, 0.8)",
-            font={"color": "#1b2430"},
-        )
-    figure.scatter(
-        x=[(index % across + 0.5) * size - 0.5 for index in range(len(names))],
-        y=[(index // across + 0.5) * size - 0.5 for index in range(len(names))],
-        mode="markers",
-        marker={"opacity": 0, "size": 40},
-        text=[style.escape(name) for name in names],
-        customdata=values,
-        hovertemplate=style.hover(
-            "%{text}", _("p({name}) lost without the patch", name=style.escape(of)), style.exact("customdata")
-        ),
-    )
-    style.finish(figure, height=340, top=8)
-    bare = {"visible": False, "fixedrange": True, "constrain": "domain"}
-    figure.update_xaxes(**bare, range=[-0.6, image.shape[1] - 0.4])
-    figure.update_yaxes(**bare, range=[image.shape[0] - 0.4, -0.6], scaleanchor="x")
-    figure.update_layout(showlegend=False)
-    return figure.drawn()
+        add_number(figure, number(f"{value:+.2f}"), box=box)
+    lost = _("p({name}) lost without the patch", name=style.escape(of))
+    hover = style.hover("%{text}", lost, style.exact("customdata"))
+    add_hover(figure, names, values=values, size=size, hover=hover)
+    return square(figure, image.shape, height=340)
 
 
 def _flags(candidates: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
