@@ -36,7 +36,6 @@ import streamlit as st
 import uvicorn
 from starlette.types import ASGIApp
 
-from deploy.first_screen import FirstScreen
 from deploy.guard import Guard
 from deploy.static_files import CompressedStaticFiles, compress_all
 from deploy.warm_up import warm_up
@@ -74,7 +73,7 @@ def application(*, address: str | None = None, port: int | None = None) -> ASGIA
     if not public():
         accept_files()
     prefix = (config.get_option("server.baseUrlPath") or "").strip("/")
-    return Guard(CompressedStaticFiles(FirstScreen(app), folder=STATIC, prefix=f"/{prefix}" if prefix else ""))
+    return Guard(CompressedStaticFiles(app, folder=STATIC, prefix=f"/{prefix}" if prefix else ""))
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = "python -m deploy.serve") -> None:

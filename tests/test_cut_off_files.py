@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import pytest
 
 import transformer
-from deploy.space import __main__ as space
 from glassformer.notebook import attention_map
 from transformer.__main__ import main
 from transformer.disk.whole_files import atomic_path, write_text
@@ -58,11 +57,6 @@ def write_site(out: Path, model: Path, _texts: Path) -> None:
     site.write_site(out, [model])
 
 
-def write_space(out: Path, *_: Path) -> None:
-    space.sources = lambda _text: [space.ROOT / "app.py", space.ROOT / "deploy"]  # one checkpoint instead of all
-    space.main([str(out)])
-
-
 def write_figure(out: Path, model: Path, _texts: Path) -> None:
     out.mkdir(exist_ok=True)
     view = transformer.trace(transformer.load(model), SENTENCE).attention("decoder", 0)
@@ -82,7 +76,6 @@ WRITERS: dict[str, Callable[[Path, Path, Path], None]] = {
     "atlas": lambda out, model, texts: run("atlas", "--checkpoint", model, "--text", texts / "lines", out),
     "gallery": lambda out, _, texts: run("gallery", texts / "gallery.toml", out),
     "web": write_site,
-    "space": write_space,
     "figure": write_figure,
     "trace": write_trace,
 }

@@ -81,7 +81,6 @@ def test_opening_the_current_folder(folder: Path) -> None:
         ("transformer", "inspect", "."),
         ("transformer", "--help"),
         ("deploy.serve", "--help"),
-        ("deploy.space", "--help"),
     ],
     ids=" ".join,
 )

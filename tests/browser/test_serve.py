@@ -5,68 +5,26 @@ from __future__ import annotations
 import gzip
 import re
 import socket
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
 from harness.app_server import AppServer
 from tests.browser.conftest import open_page, settle
 from tests.browser.counting_proxy import CountingProxy
-from tests.browser.seats import Seats
 from tests.nights import by_day
 
 pytestmark = pytest.mark.browser
 
 
-# As a Space of Hugging Face does: passes its query to the app in its frame, and receives the app's address.
-OUTER_PAGE = """<!doctype html><title>a school</title><body style="margin: 0">
-<iframe style="border: 0; width: 100vw; height: 98vh"></iframe><script>
-const app = "http://127.0.0.1:%s";
-document.querySelector("iframe").src = app + "/" + location.search + location.hash;
-window.addEventListener("message", ({ origin, data }) => {
-  if (origin !== app || data.queryString === undefined) return;
-  history.replaceState(null, "", location.pathname + (data.queryString && "?" + data.queryString) + data.hash);
-});
-</script>"""
-
-
-class School(ThreadingHTTPServer):
-    """Another site, with a page that shows the app on port ``shows`` in a frame."""
-
-    shows = 0
-
-    class RequestHandlerClass(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.end_headers()
-            self.wfile.write((OUTER_PAGE % self.server.shows).encode())
-
-        def log_message(self, *_: object) -> None:
-            """Handle a request without logging it."""
-
-
 @pytest.fixture(scope="module")
-def school() -> Iterator[School]:
-    with School(("127.0.0.1", 0), School.RequestHandlerClass) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def port(checkpoints_folder: Path, school: School) -> Iterator[int]:
+def port(checkpoints_folder: Path) -> Iterator[int]:
     environment = {"GLASSFORMER_CHECKPOINTS": str(checkpoints_folder), "OMP_NUM_THREADS": "1"}
-    environment |= {"GLASSFORMER_OUTER_PAGE": f"http://127.0.0.1:{school.server_port}/class", "GLASSFORMER_PUBLIC": "1"}
-    with AppServer("deploy.serve", environment=environment) as server:
-        school.shows = server.port
+    with AppServer("deploy.serve", environment={**environment, "GLASSFORMER_PUBLIC": "1"}) as server:
         yield server.port
 
 
@@ -135,25 +93,3 @@ def test_a_page_that_runs_again_sends_only_what_changed(port: int, visit: Callab
             page.keyboard.press("r")
             settle(page)
         assert 0 < wire.received <= 2000
-
-
-def test_the_page_around_the_app_has_the_address_of_the_view(port: int, school: School, seats: Seats) -> None:
-    """Another page and layer; the reloaded address and the shared link show the same view."""
-    outer = f"http://127.0.0.1:{school.server_port}/class"
-    with seats.taken() as seat:
-        page, app = seat.page, seat.page.frame_locator("iframe")
-        layer = app.get_by_role("radiogroup", name="Layer").get_by_role("radio", name="1")
-        page.goto(outer)
-        app.get_by_test_id("stTopNavLink").filter(has_text="Attention").click()
-        expect(app.get_by_role("heading", name="Attention", level=1)).to_be_visible()
-        layer.click()
-        page.wait_for_function("() => new URLSearchParams(location.search).get('layer') === '1'")
-        assert parse_qs(urlsplit(page.url).query)["page"] == ["attention"] and urlsplit(page.url).path == "/class"
-        app.get_by_role("button", name="Share").click()
-        shared = app.get_by_test_id("stCode").filter(has_text="fingerprint").first.inner_text().strip()
-        assert shared.startswith(f"{outer}?") and "page=attention" in shared
-        for address in (page.url, shared):
-            page.goto(address)
-            expect(app.get_by_role("heading", name="Attention", level=1)).to_be_visible()
-            expect(layer).to_be_checked()
-            page.wait_for_function("() => new URLSearchParams(location.search).get('page') === 'attention'")

@@ -129,13 +129,6 @@ def test_a_link_that_only_this_machine_opens_has_no_code(host: str, codes: int) 
     assert worksheet(sheet, key=True, text=TEXT).count('class="qr"') == 0
 
 
-def test_links_on_paper_are_those_of_the_outer_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLASSFORMER_OUTER_PAGE", "https://school.example/class")
-    link = link_to("https://inner.example", "attention", {"layer": "1"})
-    assert link == "https://school.example/class?page=attention&layer=1"
-    assert read_link(link, pages=PAGES) == ("attention", {"layer": "1"})
-
-
 @pytest.mark.parametrize(
     ("link", "message"),
     [

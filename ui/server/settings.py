@@ -37,7 +37,6 @@ class Settings:
     sentences: int | None = None
     sessions: int | None = None
     idle_minutes: int | None = None
-    outer_page: str = ""
     web_page: str = ""
     hosts: tuple[str, ...] = ()
     instructor: str = field(default="", repr=False)
@@ -116,7 +115,6 @@ def _redis(name: str, value: str) -> str:
 _READERS = {
     "checkpoints": _text,
     "public": _truth,
-    "outer_page": _address,
     "web_page": _address,
     "hosts": _hosts,
     "instructor": _secret,

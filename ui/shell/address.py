@@ -18,6 +18,7 @@ from ui.server.streamlit_private import StreamlitPage
 
 LONGEST = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
 OPENING = "opening"  # also in frame.js
+PAGE = "page"  # a page by its name, as the web page's addresses have it
 
 Parameters = Mapping[str, Sequence[str]]
 

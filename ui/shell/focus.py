@@ -34,10 +34,9 @@ from ui.server.limits import limits
 from ui.server.streamlit_private import page_hash, resend_choices, runs_a_script, went_back_or_forward
 from ui.shell import address as shared_address
 from ui.shell import page_state
-from ui.shell.address import LONGEST
+from ui.shell.address import LONGEST, PAGE
 from ui.shell.events import LARGEST
 from ui.shell.openings import has_place, is_ready, opening_of, start_of
-from ui.shell.outer_page import PAGE
 from ui.shell.own_files import bring_back
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quote, speak, take_language_from

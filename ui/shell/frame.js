@@ -1,6 +1,5 @@
 // What a page needs of the browser itself: the language of the document, a way past everything to the figure, and the
-// figure in sight at every step of a lesson; what it shows, for the files of its figures; and the address of the view for
-// the page around the app, if there is one.
+// figure in sight at every step of a lesson; and what it shows, for the files of its figures.
 const FIGURE = "canvas, .js-plotly-plot, svg.marks, .diagram, .chips";
 const COMES_LATE = 60000; // milliseconds; a part of a page may wait for long computations
 const PATIENCE = 20000; // milliseconds; a figure comes after this script, and a class of thirty keeps a laptop busy
@@ -13,7 +12,6 @@ export default function ({ data, setTriggerValue }) {
   root.style.setProperty("--other-pages", JSON.stringify(data.others)); // page.css
   globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/provenance.js)
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
-  if (data.outer.origin && window.parent !== window) tellOuterPage(data.outer);
   makeOneEntry(data.pages);
   showWhatIsSaid();
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
@@ -85,22 +83,6 @@ function keepAlone() {
   clearInterval(globalThis.glassformerAlone); // of the run before
   globalThis.glassformerAlone = setInterval(mark, 250); // what is drawn in a shadow tells nobody
   mark();
-}
-
-// As a Space of Hugging Face expects it. Our path is lost there: the name of the page goes along as a parameter.
-function tellOuterPage({ origin, page }) {
-  clearInterval(globalThis.glassformerOuterPage);
-  let told = "";
-  const tell = () => {
-    if (location.href === told) return;
-    told = location.href;
-    const name = location.pathname.replace(/\/$/, "").split("/").pop();
-    const others = [...new URLSearchParams(location.search)].filter(([key]) => key !== page && key !== "opening");
-    const query = new URLSearchParams([...(name ? [[page, name]] : []), ...others]);
-    window.parent.postMessage({ queryString: query.toString(), hash: location.hash }, origin);
-  };
-  tell();
-  globalThis.glassformerOuterPage = setInterval(tell, LOOK_AGAIN);
 }
 
 // The element of the page in whose shadow a drawing stands, or the drawing itself.

@@ -1,6 +1,6 @@
 """Per-page setup in the browser: document language, keyboard access to the figure, lesson scrolling.
 
-It also passes the content of a figure to exported files, and the address of the view to an outer page, if any.
+It also passes what a figure shows to exported files.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,6 @@ from ui.shell.focus import whole_address
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lessons import Step
 from ui.shell.navigation import page_names
-from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.share import link
 from ui.words.texts import common, language
 
@@ -54,7 +53,6 @@ def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
         "lights": [name.replace(" ", "-") for name in step.lights] if step else [],
         "embedded": is_embedded(),
         "pages": page_names(),
-        "outer": {"origin": outer_origin(), "page": PAGE},
     }
     if _component(key="frame", data=data, on_pdf_change=nothing).get("pdf"):
         _pdf_writer(key="pdf writer", data=packed_pdf_writer())
@@ -69,6 +67,6 @@ def provenance(title: str) -> dict[str, str]:
     if not view:
         return {"title": title, "software": "Glassformer"}
     own = {name: view[name] for name in ("checkpoint", "fingerprint")}
-    view_link = link(*seen_address(st.context.url or "", whole_address()), **own)
+    view_link = link(st.context.url or "", whole_address(), **own)
     fields = {"title": title, **view, "view": view_link, "software": "Glassformer"}
     return {name: text for name, text in fields.items() if text}

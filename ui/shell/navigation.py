@@ -14,9 +14,9 @@ from ui.compute.loading import REPOSITORY
 from ui.server.settings import settings
 from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
 from ui.shell import address, page_state
+from ui.shell.address import PAGE
 from ui.shell.embedded import is_embedded
 from ui.shell.focus import change, current, write_address, write_address_of
-from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
 
@@ -187,7 +187,7 @@ def _requested_page(existing: dict[str, StreamlitPage]) -> str:
 
 
 def _open_named_page(existing: dict[str, StreamlitPage]) -> None:
-    """Open ``?page=attention``, which the address of an outer page contains instead of ``/attention``."""
+    """Open ``?page=attention``, which the web page's addresses contain instead of ``/attention``."""
     named = address.value(PAGE)
     if named in existing:
         address.open_page(named, existing[named])

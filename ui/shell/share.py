@@ -17,7 +17,6 @@ from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
 from ui.shell.focus import CAME_FROM, CLASS, FINGERPRINT, NOTE, Focus, address_of, current
 from ui.shell.fragments import fragment
-from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
 
 BUTTON = "share"
@@ -72,7 +71,8 @@ def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
         view = {name: [value] for name, value in address_of(current(), whole=True).items()}
         found = view | address.parameters()
         shown_link = link(
-            *seen_address(st.context.url or "", found),
+            st.context.url or "",
+            found,
             checkpoint=checkpoint,
             fingerprint=fingerprint,
             note=note,

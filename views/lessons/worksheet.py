@@ -10,7 +10,6 @@ from transformer.errors import MessageError
 from ui.server.network_address import is_local
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Lesson, Step
-from ui.shell.outer_page import PAGE, outer_page, seen_address
 from ui.show.documents import document_of
 
 LONGEST_LINK = 20_000
@@ -87,8 +86,7 @@ def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
     """Return the address of a page with these parameters; "" if the app's address is unknown."""
     if not base:
         return ""
-    url, parameters = seen_address(f"{base.rstrip('/')}/{path}", {name: [value] for name, value in address.items()})
-    return f"{url}?{urlencode(parameters, doseq=True)}"
+    return f"{base.rstrip('/')}/{path}?{urlencode(address)}"
 
 
 def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -110,8 +108,7 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
     except ValueError:
         parts = urlsplit("")
     parameters = dict(parse_qsl(parts.query))
-    around = parts._replace(query="", fragment="").geturl() == outer_page()
-    path = parameters.pop(PAGE, "") if around else parts.path.rstrip("/").rpartition("/")[2]
+    path = parts.path.rstrip("/").rpartition("/")[2]
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise MessageError("This is not a link: copy the whole address of a page of this app, with http:// in front.")
     if path not in pages:
