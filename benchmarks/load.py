@@ -28,10 +28,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.students import MAX_STUDENTS, Student, differences, sentence
-from harness.app_server import REPOSITORY, AppServer, add_server_options
-from harness.browser_session import BrowserSession
-from harness.process_memory import Held
-from harness.runs import Run, attempt
+from tests.harness.app_server import REPOSITORY, AppServer, add_server_options
+from tests.harness.browser_session import BrowserSession
+from tests.harness.process_memory import Held
+from tests.harness.runs import Run, attempt
 
 STUDENTS = 30
 SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # goals of a class server

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 import transformer
 from benchmarks.pages import open_page, problems
 from benchmarks.pages import seconds_of as page_seconds
-from harness.process_memory import status_megabytes
+from tests.harness.process_memory import status_megabytes
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import pass_bytes
 from transformer.text.sentence_files import SHIPPED, read_sentences

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from harness.app_server import REPOSITORY
-from harness.process_memory import status_megabytes
+from tests.harness.app_server import REPOSITORY
+from tests.harness.process_memory import status_megabytes
 from ui.compute import loading
 from ui.shell.navigation import GROUPS
 

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs
 from streamlit.proto.Element_pb2 import Element
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from harness.browser_session import BrowserSession
-from harness.runs import Run
+from tests.harness.browser_session import BrowserSession
+from tests.harness.runs import Run
 
 NAMES = (
     "Anna", "Tom", "Mary", "John", "Alice", "Peter", "Jane", "David", "Emma", "Paul", "Susan", "Mark", "Laura", "Jack",

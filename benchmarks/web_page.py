@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, sync_playwright
 
-from harness.chromium import ARGUMENTS, EXECUTABLES
+from tests.harness.chromium import ARGUMENTS, EXECUTABLES
 
 SENTENCE = "My brother is tall, but my sister is small."  # 11 tokens, 16 in French
 DRAWN = ".figure[data-shown][aria-busy=false]"

@@ -349,7 +349,7 @@ def open_by_address(
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One Chromium for the whole process: Playwright's synchronous interface opens once per thread."""
-    from harness.chromium import chromium as opened  # only tests that use a browser need Playwright
+    from tests.harness.chromium import chromium as opened  # only tests that use a browser need Playwright
 
     with opened() as browser:
         yield browser

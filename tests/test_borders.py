@@ -106,9 +106,7 @@ def imports_by_string(tree: ast.AST) -> set[str]:
 def graph() -> dict[str, set[str]]:
     """Return which module imports which other one of this project; a package counts as its ``__init__``."""
     modules = {
-        module_name(path): path
-        for package in (*FORBIDDEN, "web", "deploy", "benchmarks", "harness")
-        for path in sources(package)
+        module_name(path): path for package in (*FORBIDDEN, "web", "deploy", "benchmarks") for path in sources(package)
     }
     return {name: imports_of(path) & (modules.keys() - {name}) for name, path in modules.items()}
 
@@ -311,11 +309,11 @@ def test_an_import_upwards_is_seen() -> None:
 
 
 def test_tests_import_no_benchmark() -> None:
-    """Only their own tests do; code shared by tests and benchmarks is in ``harness/``."""
+    """Only their own tests do; code shared by tests and benchmarks is in ``tests/harness/``."""
     others = [path for path in sources("tests") if path.parent != ROOT / "tests" / "benchmarks"]
     assert not [path for path in others if imports_package(path, "benchmarks")]
-    shared = sources("harness")
-    assert shared and not [path for path in shared if imports_package(path, "benchmarks|tests")]
+    shared = sources("tests/harness")
+    assert shared and not [path for path in shared if imports_package(path, r"benchmarks|tests\.(?!harness)")]
 
 
 def imports_package(path: Path, package: str) -> bool:

@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from harness import app_server
+from tests.harness import app_server
 
 
 def test_each_call_gives_another_port_below_those_of_outgoing_connections() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from harness.widget_states import event_state
+from tests.harness.widget_states import event_state
 
 
 def trigger(app: AppTest, key: str, event: str, value: object) -> AppTest:

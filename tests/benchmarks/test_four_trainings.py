@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harness.app_server import AppServer
-from harness.browser_session import BrowserSession
+from tests.harness.app_server import AppServer
+from tests.harness.browser_session import BrowserSession
 from ui.words.texts import page_text
 
 pytestmark = pytest.mark.nightly

@@ -12,8 +12,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks import load
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
-from harness.app_server import AppServer
-from harness.runs import Run, attempt
+from tests.harness.app_server import AppServer
+from tests.harness.runs import Run, attempt
 from tests.own_thread import in_own_thread
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import atlas, repeated_lists
 from benchmarks import forward_and_decode as benchmark
 from benchmarks.interleaved import Ratio, Timings, time_interleaved
 from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint
@@ -138,37 +136,3 @@ def test_a_foreign_checkpoint_is_measured_beside_hugging_face(
     assert printed.count("Hugging Face ") == 4 and printed.count("≤") >= 3
     assert "9 tokens" in printed and "memory of its trace" in printed
     assert "all 4 heads of 9 tokens as a page" in printed and "MB of HTML, 2 lines of code" in printed
-
-
-@pytest.mark.slow
-def test_the_atlas_is_measured_in_a_process_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert atlas.main(["checkpoints/gpt-en", "--sentences", "3"]) == 0
-    printed = capsys.readouterr().out
-    assert "32 heads" in printed and printed.count("met") == 2
-
-
-def test_the_large_shape_is_smollm2s() -> None:
-    config = atlas.llama_config(atlas.Values(atlas.SMOLLM2))
-    assert (config.n_decoder_layers, config.n_heads, config.d_model, config.vocabulary_size) == (30, 9, 576, 49_152)
-
-
-def test_a_list_that_is_copied_is_counted_as_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    checkpoint = random_checkpoint(replace(WRITER.config, max_length=64))
-    monkeypatch.setattr(repeated_lists, "LISTS", 2)
-    vocabulary = {word: index + 4 for index, word in enumerate(repeated_lists.WORDS)}
-    tokenizer = SimpleNamespace(encode_many=lambda words: [[vocabulary[word]] for word in words])
-    checkpoint = SimpleNamespace(model=checkpoint.model, tokenizer=tokenizer)
-
-    def copied(_checkpoint: object, begun: list[list[int]], n_tokens: int) -> list[list[int]]:
-        period = n_tokens // 2
-        return [[ids[(len(ids) + at) % period] for at in range(n_tokens)] for ids in begun]
-
-    counts = repeated_lists.tally(checkpoint)
-    assert counts["prompts"] == 20 and counts["two rounds right"] < 20  # random weights copy nothing
-    monkeypatch.setattr(repeated_lists, "continued", copied)
-    assert repeated_lists.tally(checkpoint) == {
-        "prompts": 20,
-        "next word right": 20,
-        "two rounds right": 20,
-        "one word three times in a row": 0,
-    }

@@ -23,10 +23,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from harness.app_server import free_port
 from tests.browser import canvas_harness
 from tests.browser.scenes import Canvas, opened
 from tests.browser.seats import Seat, Seats
+from tests.harness.app_server import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 _START_LIMIT = 300.0  # seconds

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from harness.app_server import AppServer
 from tests.browser.conftest import eventually
 from tests.browser.hand import KEY, Hand
+from tests.harness.app_server import AppServer
 from ui.shell.guidance.lessons import find_lesson, lessons
 from ui.words.texts import common, page_text
 

@@ -13,12 +13,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer
-from harness.main_figure import TWENTY, visible_share
 from tests.browser.axe import lasting
 from tests.browser.conftest import eventually, open_page, settle
 from tests.browser.scenes import painted
 from tests.browser.seats import Seat
 from tests.browser.test_walk import PAGES, SHIPPED, draws, opening, walk
+from tests.harness.main_figure import TWENTY, visible_share
 from tests.nights import by_day
 from transformer.files.opening_file import read_opening
 from transformer.text.tokenizer import Tokenizer

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
-from harness.browser_session import XSRF_COOKIE
 from tests.browser.conftest import ROOT, eventually, settle
 from tests.browser.seats import Seats
+from tests.harness.browser_session import XSRF_COOKIE
 from tests.nights import by_day
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Step, find_lesson, lessons

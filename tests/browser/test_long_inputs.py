@@ -13,10 +13,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer
-from harness.app_server import AppServer
 from tests.browser.conftest import settle
 from tests.browser.scenes import painted
 from tests.conftest import ROOT
+from tests.harness.app_server import AppServer
 from tests.long_texts import long_sentence
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

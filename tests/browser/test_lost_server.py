@@ -11,11 +11,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from harness.app_server import AppServer
-from harness.browser_session import BrowserSession
 from tests.browser.conftest import settle
 from tests.browser.counting_proxy import CountingProxy
 from tests.browser.hand import KEY, Hand
+from tests.harness.app_server import AppServer
+from tests.harness.browser_session import BrowserSession
 from tests.own_thread import in_own_thread
 
 pytestmark = pytest.mark.browser

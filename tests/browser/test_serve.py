@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from harness.app_server import AppServer
 from tests.browser.conftest import open_page, settle
 from tests.browser.counting_proxy import CountingProxy
+from tests.harness.app_server import AppServer
 from tests.nights import by_day
 
 pytestmark = pytest.mark.browser

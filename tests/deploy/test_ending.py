@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.app_server import ENTRIES, AppServer
-from harness.browser_session import BrowserSession
-from harness.process_memory import descendants
+from tests.harness.app_server import ENTRIES, AppServer
+from tests.harness.browser_session import BrowserSession
+from tests.harness.process_memory import descendants
 from tests.own_thread import in_own_thread
 from ui.server.streamlit_private import SCRIPT_THREAD
 

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from check_jsonschema.builtin_schemas import get_builtin_schema
 
-from harness.app_server import free_port
+from tests.harness.app_server import free_port
 from ui.server.sent_files import MAX_FILE_MB
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"

@@ -13,8 +13,8 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from harness.app_server import ENTRIES, AppServer
-from harness.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
+from tests.harness.app_server import ENTRIES, AppServer
+from tests.harness.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
 from tests.nights import by_day
 from tests.own_thread import in_own_thread
 from ui.server import sent_files

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.app_server import ENTRIES, AppServer
-from harness.browser_session import BrowserSession
+from tests.harness.app_server import ENTRIES, AppServer
+from tests.harness.browser_session import BrowserSession
 from tests.nights import by_day
 from tests.own_thread import in_own_thread
 from ui.server import upload_folders

@@ -16,8 +16,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from harness.process_memory import Held
 from tests.conftest import ROOT, TINY_CONFIGS
+from tests.harness.process_memory import Held
 from tests.held import LARGEST_ARRAY, shared_objects
 from tests.nights import by_day, in_turn
 from tests.pages.conftest import is_fine

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.app_server import free_port
+from tests.harness.app_server import free_port
 from ui.classroom import class_state as classes
 from ui.classroom import stores
 from ui.classroom.class_state import SHOWN, SOLVED, Question

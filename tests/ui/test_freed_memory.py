@@ -28,7 +28,7 @@ def test_what_is_freed_goes_back_to_the_system() -> None:
     """Large blocks between small ones that stay: by default, glibc's heaps kept all 200 MB."""
     script = """
 import numpy as np
-from harness.process_memory import status_megabytes
+from tests.harness.process_memory import status_megabytes
 from ui.server.freed_memory import give_back_what_is_freed
 give_back_what_is_freed()
 first, kept = np.ones(3_000_000 // 8), []
@@ -71,7 +71,7 @@ def test_the_layers_of_a_long_text_use_the_same_memory_and_return_it() -> None:
     script = """
 from resource import RUSAGE_SELF, getrusage
 import numpy as np
-from harness.process_memory import status_megabytes
+from tests.harness.process_memory import status_megabytes
 from ui.server.freed_memory import give_back_what_is_freed, reuse_freed_memory
 give_back_what_is_freed()
 memory = status_megabytes("VmRSS")

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from harness.process_memory import Held, status_megabytes
+from tests.harness.process_memory import Held, status_megabytes
 from transformer.system.python_process import start_python
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+REPOSITORY = Path(__file__).resolve().parents[2]
 START_SECONDS = 300.0
 ENTRIES = {
     "streamlit run": ("streamlit", "run", "{script}", "--server.port={port}"),

@@ -24,8 +24,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from harness import widget_states
-from harness.runs import Run
+from tests.harness import widget_states
+from tests.harness.runs import Run
 
 PATIENCE = 300.0  # seconds after which the visitor gives up an unfinished run
 XSRF_COOKIE = "_streamlit_xsrf"
