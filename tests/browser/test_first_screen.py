@@ -27,7 +27,7 @@ from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
 # Bugs begins with the outputs and the question; its maps come after them. By hand has tables (test_by_hand.py).
-FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "glossary", "bugs", "by_hand"}
+FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "bugs", "by_hand"}
 # Pages on which a longer line above the figure may push it out of the window.
 TIGHT = ("overview", "heads", "attention", "decoding", "surgery", "compare")
 PRESENTED = ("heads", "attention", "masks", "decoding")

@@ -105,6 +105,5 @@ VIEWS = (
     View("training", {"training section": page_text("training")["section_step"]}),
     View("checkpoint", refuses=False),
     View("lessons", refuses=False),
-    View("glossary", refuses=False),
     View("by_hand", refuses=False),
 )

@@ -13,7 +13,7 @@ from ui.shell.navigation import GROUPS
 from ui.shell.page import OF_MAPS
 from ui.words.texts import common, page_text
 
-_PAGES_OF_NO_MODEL = ("lessons", "glossary", "by_hand", "desk")
+_PAGES_OF_NO_MODEL = ("lessons", "by_hand", "desk")
 OTHERS = sorted({entry.name for group in GROUPS.values() for entry in group} - {*OF_MAPS, *_PAGES_OF_NO_MODEL})
 NOT_COMPUTED = "A file of attention maps has nothing but weights and tokens"
 

@@ -31,7 +31,7 @@ ALL_MARKUP = "<b>zq</b> **zq, zq** :red[zq] :material/zq: [zq](http://zq) $zq$ `
 # One example is enough to notice a mistake in every box and address; nightly, GLASSFORMER_FUZZ=60 searches for rare
 # ones, for hours.
 EXAMPLES = int(os.environ.get("GLASSFORMER_FUZZ") or 1)
-OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons", "glossary")
+OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons")
 FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
 

@@ -23,7 +23,7 @@ NOT_SHOWN = "This model is run by its own code in transformers, which does not e
 OPENED = [view for view in VIEWS if view.box == SIDEBAR]
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "guests.md"
-_PAGES_OF_NO_MODEL = ("lessons", "glossary", "by_hand")
+_PAGES_OF_NO_MODEL = ("lessons", "by_hand")
 # How each kind of guest is written to a folder; a guest that reads something else gets a line here.
 WRITE = dict.fromkeys(tiny_guests.GUESTS, tiny_guests.guest_checkpoint)
 WRITE |= dict.fromkeys(tiny_image_guests.IMAGE_GUESTS, tiny_image_guests.image_checkpoint)

@@ -24,7 +24,7 @@ Open = Callable[..., AppTest]
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 KINDS = ("translator", "gpt", "bert", "sentiment")
 # Pages about the checkpoint, or about a model of their own, show no number of a forward pass.
-OF_NO_SENTENCE = {"checkpoint", "training", "lessons", "glossary", "by_hand"}
+OF_NO_SENTENCE = {"checkpoint", "training", "lessons", "by_hand"}
 
 
 @pytest.fixture

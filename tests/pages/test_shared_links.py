@@ -76,7 +76,6 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "training": [{"training section": "now"}, {"training section": "step"}],
     "checkpoint": [{}],
     "lessons": [{"language": "fr"}],
-    "glossary": [{"glossary_search": "token", "language": "fr"}],
     "by_hand": [
         {"hand_words": "0.2.3", "hand_heads": "2", "hand_cells": "WQ.0.1:0.7", "hand_step": "8", "language": "fr"}
     ],

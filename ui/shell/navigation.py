@@ -17,12 +17,14 @@ from ui.shell import address, page_state
 from ui.shell.address import PAGE
 from ui.shell.embedded import is_embedded
 from ui.shell.focus import change, current, write_address, write_address_of
+from ui.words.glossary_terms import PANEL, SEARCH
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
 DESK = "desk"  # the instructor's page, on a server that has a secret for it
-NO_SENTENCE = ("by_hand", "checkpoint", DESK, "glossary", "lessons")  # pages that show no sentence
+NO_SENTENCE = ("by_hand", "checkpoint", DESK, "lessons")  # pages that show no sentence
+FORMER = {"glossary": "overview"}  # pages of older links, with the page where their content is now
 _ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
 LABORATORY_SIGN = ":material/science:"  # sign before the name of each laboratory page, and on the page itself
 
@@ -80,7 +82,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("training"),
         Entry("checkpoint"),
     ),
-    "learn": (Entry("lessons"), Entry("glossary", in_menu=False), Entry(DESK, in_menu=False, wide=True)),
+    "learn": (Entry("lessons"), Entry(DESK, in_menu=False, wide=True)),
 }
 _IN_LABORATORY = frozenset([entry.name for entry in GROUPS["laboratory"]])
 _WIDE = frozenset([entry.name for group in GROUPS.values() for entry in group if entry.wide])
@@ -150,8 +152,9 @@ def navigation() -> StreamlitPage:
         heading = common("navigation.laboratory") if title == "laboratory" else ""
         shown.setdefault(heading, []).extend(existing[entry.name] for entry in group if entry.name in existing)
     first = next(iter(existing))
-    if urlsplit(st.context.url or "").path.endswith(f"/{first}"):
-        next(iter(shown.values())).append(_by_its_name(first, existing[first]))
+    name = urlsplit(st.context.url or "").path.rpartition("/")[2]
+    if name == first or name in FORMER:
+        next(iter(shown.values())).append(_by_its_name(name, FORMER.get(name, name), existing))
     _announce(existing)
     page = st.navigation(shown, position="hidden" if is_embedded() else "top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
@@ -189,17 +192,22 @@ def _requested_page(existing: dict[str, StreamlitPage]) -> str:
 def _open_named_page(existing: dict[str, StreamlitPage]) -> None:
     """Open ``?page=attention``, which the web page's addresses contain instead of ``/attention``."""
     named = address.value(PAGE)
-    if named in existing:
-        address.open_page(named, existing[named])
+    if (name := FORMER.get(named, named)) in existing:
+        address.open_page(name, existing[name])
 
 
-def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
-    """Return a page that redirects its name to "/", where the first page is served."""
+def _by_its_name(name: str, wanted: str, existing: dict[str, StreamlitPage]) -> StreamlitPage:
+    """Return a page at the address ``/name`` that leads to the page ``wanted`` and keeps the view.
+
+    It serves the first page, which is at "/", and former pages.
+    """
 
     def lead_there() -> None:
-        address.open_page(name, page)
+        if name == "glossary":
+            st.session_state[PANEL], st.session_state[SEARCH] = True, address.value(SEARCH)
+        address.open_page(wanted, existing[wanted])
 
-    return st.Page(lead_there, title=page.title, url_path=name, visibility="hidden")
+    return st.Page(lead_there, title=existing[wanted].title, url_path=name, visibility="hidden")
 
 
 def go_to(name: str, **focus_values: object) -> NoReturn:

@@ -41,20 +41,21 @@ from ui.compute.loading import (
     typed_checkpoints,
 )
 from ui.server.limits import public, without_folders
-from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
+from ui.shell import page_state
 from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.frame import bring_canvas, frame
+from ui.shell.guidance.glossary_panel import glossary_panel
 from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
 from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text, shows_one_layer
 from ui.shell.masked_word_choice import choose_masked_word
-from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
+from ui.shell.navigation import links_onward, navigation, place_among_pages
 from ui.shell.own_files import own_files
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
@@ -402,7 +403,9 @@ def _draw_frame(
             _look_for(p.text, p.checkpoint.config)
     with hints:
         place_among_pages(p.name, shown=lesson is None and not is_presenting())
-        _glossary(p.name)
+        if not is_presenting():
+            with st.container(width="content"):
+                glossary_panel(p.name)
     if p.maps_only and p.name not in OF_MAPS:
         lacking = common(f"maps_only.{LACKING.get(p.name, 'model')}")
         p.nothing_to_show(common("maps_only.page", name=as_plain(p.checkpoint.name), lacking=lacking))
@@ -530,14 +533,3 @@ def _look_for(text: PageText, config: ModelConfig) -> None:
     with st.expander(common("page.look_for"), icon=":material/lightbulb:", key="look for"):
         sentences = with_links(text.look_for_of(traits_of(config)), glossary(text.name))
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
-
-
-def _glossary(page: str) -> None:
-    """Draw the glossary terms of the page under a button, except during a presentation."""
-    if is_presenting() or not (terms := glossary(page)):
-        return
-    with st.popover(common("page.glossary"), icon=":material/menu_book:", key="glossary"):
-        if st.button(common("page.glossary_all"), key="glossary all", type="tertiary", icon=":material/arrow_forward:"):
-            choice.put("glossary_page", page, page="glossary")
-            go_to("glossary")
-        st.markdown("\n".join(f"- **{as_plain(term.name)}**: {as_plain(term.definition)}" for term in terms))

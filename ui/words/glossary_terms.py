@@ -11,7 +11,8 @@ from urllib.parse import urlencode
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed_at, read_for_all
 
-SEARCH = "glossary_search"  # the parameter of the address that holds the search text
+PANEL = "glossary"  # key of the panel in the session: whether it is open
+SEARCH = "glossary_search"  # key of its search box, and the parameter of a link that opens it
 _NOT_IN_TEXT = re.compile(r"\s*\([^()]*\)")
 _TAKEN = re.compile(r"`[^`]*`|\*\*[^*]*\*\*|\[[^\]]*\]\([^)]*\)|\$[^$]*\$")  # code, bold, links, formulas
 
