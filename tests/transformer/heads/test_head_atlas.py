@@ -39,8 +39,9 @@ SENTENCES = [
 
 
 def kinds_of(*texts: str, special: tuple[int, ...] = ()) -> np.ndarray:
+    ids = {text: id for id, text in enumerate(dict.fromkeys(texts))}
     tokens = tuple(
-        Token(index, hash(text) % 997, text, text.replace(" ", "·"), special=index in special)
+        Token(index, ids[text], text, text.replace(" ", "·"), special=index in special)
         for index, text in enumerate(texts)
     )
     sequence = TokenSequence(tokens)
