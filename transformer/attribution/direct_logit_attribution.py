@@ -360,7 +360,7 @@ def shares_of_keys(trace: Trace, attribution: Attribution, *, kind: str, layer: 
 def strongest_sources(trace: Trace, attribution: Attribution, *, most: int | None = None) -> tuple[Source, ...]:
     """Return all pairs of a head and a key, or the ``most`` strongest, by the size of their contribution."""
     question, found = attribution.question, []
-    kinds = {part.kind for part in attribution.parts if part.head >= 0}
+    kinds = tuple(dict.fromkeys(part.kind for part in attribution.parts if part.head >= 0))
     for layer in range(trace.n_layers(question.stack)):
         for kind in kinds:
             shares = shares_of_keys(trace, attribution, kind=kind, layer=layer)

@@ -323,7 +323,7 @@ def _check_files(path: Path) -> None:
 
 
 def _pickles(path: Path) -> list[str]:
-    return [file.name for pattern in _PICKLES for file in path.glob(pattern)]
+    return [file.name for pattern in _PICKLES for file in sorted(path.glob(pattern))]
 
 
 def _only_pickles(path: Path) -> CheckpointError:

@@ -77,7 +77,7 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
 def received_checkpoints(folder: Path) -> tuple[Path, ...]:
     """Return the received checkpoints in ``folder``, newest first."""
     found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
-    return tuple(sorted(found, key=lambda path: -path.stat().st_mtime_ns))
+    return tuple(sorted(found, key=lambda path: (-path.stat().st_mtime_ns, path.name)))
 
 
 def is_received(name: str) -> bool:

@@ -545,7 +545,7 @@ class _Hooks(_Watch):
         super().__init__(model, name, found.overwritten)
         self.layers: list[Any] = list(stack.layers)
         self.repeated = found.repeated
-        self.seen: set[int] = set()
+        self.seen: set[tuple[int, str]] = set()
         for index, (layer, what) in enumerate(zip(self.layers, found.layers, strict=True)):
             self.attach_layer(layer, what, index)
         self.attach_embedding(stack.embedding, found)
@@ -554,7 +554,7 @@ class _Hooks(_Watch):
 
     def once(self, module: nn.Module | None, what: str = "") -> bool:
         """Whether ``module`` gets its hooks now: a repeated block gets them at its first call only."""
-        key = hash((id(module), what))
+        key = (id(module), what)
         if module is None or key in self.seen:
             return False
         self.seen.add(key)

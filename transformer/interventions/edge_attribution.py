@@ -65,7 +65,7 @@ def estimated_edges(
         slopes = slopes_of(logits[turn.answer] - logits[turn.other], heard)
     fixed = {name: corrupt.tensors[name].detach() for name in frozen}
     with gradients():
-        leaves = {name: fixed[name].clone().requires_grad_() for name in set(contexts)}
+        leaves = {name: fixed[name].clone().requires_grad_() for name in dict.fromkeys(contexts)}
         held = [Edit(name, lambda _own, kept=kept: kept, "frozen") for name, kept in {**fixed, **leaves}.items()]
         with record([*embeddings_as_leaves(model), *held], ears) as received:
             logits_at(contrast, turn, contrast.corrupt, 1)

@@ -169,6 +169,15 @@ def test_a_head_is_the_sum_over_the_keys_it_looked_at(tiny_checkpoint, kind):
     assert strongest_sources(trace, found, most=3) == sources[:3]
 
 
+def test_equal_contributions_are_listed_in_the_order_of_the_model(tiny_checkpoint):
+    """Whatever the seed of Python's string hashes: the kinds used to come from a set."""
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    found = attribute(trace, 3, against=0)
+    none = replace(found, readings={name: np.zeros_like(values) for name, values in found.readings.items()})
+    listed = dict.fromkeys((source.part.layer, source.part.kind) for source in strongest_sources(trace, none))
+    assert list(listed) == [(layer, kind) for layer in (0, 1) for kind in ("self_attention", "cross_attention")]
+
+
 def test_one_key_of_one_head_in_plain_numbers(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, SENTENCE)

@@ -297,7 +297,7 @@ def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
     if page != step.page or st.session_state.get(_PREPARED) == (lesson.name, number):
         return
     st.session_state[_PREPARED] = (lesson.name, number)
-    elsewhere = {key for other in lesson.steps if other.page == page for key in other.options}
+    elsewhere = [key for other in lesson.steps if other.page == page for key in other.options]
     # Even if the step sets no controls: the previous one may have, and a step that does not name an option was written
     # for its default.
     wanted = {**dict.fromkeys(elsewhere, ()), **step.changes, **{key: (value,) for key, value in step.options.items()}}
