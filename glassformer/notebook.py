@@ -241,11 +241,3 @@ def living_picture(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = N
 
     inside = layers_within(trace, MAX_INSIDE) if layers is None else tuple(layers)
     return living_picture_canvas(living_picture_numbers(trace, inside=inside), begin=begin)
-
-
-def flow(trace: Trace, **options: Any) -> CanvasFigure:
-    """Return ``living_picture``, under its old name."""
-    warnings.warn(
-        "glassformer.notebook.flow is now glassformer.notebook.living_picture", DeprecationWarning, stacklevel=2
-    )
-    return living_picture(trace, **options)

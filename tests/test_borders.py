@@ -39,10 +39,10 @@ DATA_CLASSES = {
 }
 FIGURES = "_figure"  # a view's modules with this in their name draw from arrays with labels, as charts/ does
 LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each on demand
-BY_TABLE = {LAZY, LAZY.with_name("moved.py")}
+BY_TABLE = {LAZY}
 BESIDE_THE_PAPER = {  # modules that a student reads; everything else of the library is in a package
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
-    *("models", "masks", "config", "probes", "errors", "moved", "__init__", "__main__"),
+    *("models", "masks", "config", "probes", "errors", "__init__", "__main__"),
 }
 
 
@@ -233,7 +233,7 @@ def test_a_circle_is_seen() -> None:
 
 
 def test_the_lazy_table_names_modules_that_are_there() -> None:
-    """``transformer/__init__.py`` imports by a table of strings; test_moved.py checks the other one."""
+    """``transformer/__init__.py`` imports by a table of strings."""
     there = {name.removeprefix("transformer.") for name in submodules()}
     assert set(transformer._HOME.values()) <= there
 

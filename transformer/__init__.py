@@ -5,8 +5,6 @@ Names are loaded on first use (PEP 562), so ``from transformer.runs.traces impor
 
 import importlib
 
-from transformer.moved import keep_old_paths
-
 _HOME = {
     "Activation": "runs.activation",
     "AttentionView": "runs.attention_view",
@@ -54,8 +52,6 @@ _HOME = {
 }
 
 __all__ = sorted(_HOME)
-
-keep_old_paths()
 
 
 def __getattr__(name: str) -> object:

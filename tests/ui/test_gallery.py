@@ -12,7 +12,7 @@ import pytest
 
 import transformer
 from charts.toolkit.payload_bytes import unpack
-from glassformer.notebook import flow, living_picture
+from glassformer.notebook import living_picture
 from transformer.errors import InputError
 from views.overview.gallery import Entry, read_entries, write_gallery
 
@@ -70,6 +70,4 @@ def test_the_same_picture_in_a_notebook(checkpoints_folder: Path) -> None:
     figure = living_picture(trace, layer=1)
     assert figure.metadata["begin"] == {"layer": 1} and len(figure.metadata["inside"]) == trace.n_layers("decoder")
     assert "<iframe" in figure._repr_html_()
-    with pytest.warns(DeprecationWarning, match="is now glassformer.notebook.living_picture"):
-        assert flow(trace, layer=1).metadata == figure.metadata
     assert living_picture(trace, layers=[("decoder", 1)]).metadata["inside"][0]["layer"] == 1

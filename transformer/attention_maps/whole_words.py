@@ -1,18 +1,12 @@
 """Attention between whole words, whose tokens are combined, and the spans of given words in a text."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from transformer.moved import old_names
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 from transformer.text.word_spans import words_of
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(__name__)  # names in earlier documentation
-
 
 Span = tuple[int, int]  # first token, and the one after the last
 

@@ -12,7 +12,6 @@ Attention need not be an explanation: in recurrent encoders, other weights may g
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,15 +23,10 @@ from transformer.attribution.input_attribution import Attribution, gradient_time
 from transformer.attribution.leave_one_out import ROWS as REMOVAL_ROWS
 from transformer.attribution.leave_one_out import RemovedTokens, remove_each
 from transformer.files.checkpoints import Checkpoint
-from transformer.moved import old_names
 from transformer.predictions.quantity import Quantity
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(__name__)  # names in earlier documentation
-
 
 ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "attention_lrp", "leave_one_out")
 

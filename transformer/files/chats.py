@@ -1,16 +1,11 @@
 """Models that read special tokens, or a chat, instead of plain typed text."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
-from transformer.moved import old_names
 from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.prompt import Prompt
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(__name__)  # names in earlier documentation
 
 
 def takes_special(checkpoint: Checkpoint) -> bool:

@@ -1,17 +1,12 @@
 """One model for many languages: the language of its input and of its output."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from transformer.families.foreign_folder import read_json
 from transformer.families.framing import framing_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.layout import CONFIG, GENERATION
-from transformer.moved import old_names
 from transformer.text.foreign.tokenizer import ForeignTokenizer
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(__name__)  # names in earlier documentation
 
 
 def languages_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -2,8 +2,7 @@
 
 The file records what it was made from: the checkpoint's fingerprint, the digest of the sentences, the task before each
 of them (for a model of several tasks), the thresholds of the definitions and the seed. If one of these has changed, the
-app does not use the file. Version 2 also has the tests of the literature (``measures``); a file of version 1, which
-lacks them and states no version, can still be read.
+app does not use the file.
 """
 
 import json
@@ -42,9 +41,9 @@ class SavedRoles:
     sentence_file: str
 
 
-def thresholds(version: int = VERSION) -> dict[str, float]:
+def thresholds() -> dict[str, float]:
     """Return all numbers that the definitions of roles depend on."""
-    tests = {
+    return {
         "least_on_offset": weight_patterns.LEAST_ON_OFFSET,
         "least_window_lift": weight_patterns.LEAST_WINDOW_LIFT,
         "most_offset": weight_patterns.MAX_OFFSET,
@@ -53,8 +52,6 @@ def thresholds(version: int = VERSION) -> dict[str, float]:
         "least_place_share": weight_patterns.LEAST_SHARE,
         "least_place_lift": weight_patterns.LEAST_LIFT,
         "least_rows_of_a_measure": weight_patterns.LEAST_ROWS_IN_ALL,
-    }
-    return {
         "least_share": weight_patterns.LEAST_SHARE,
         "least_lift": weight_patterns.LEAST_LIFT,
         "least_monotone": weight_patterns.LEAST_MONOTONE,
@@ -62,7 +59,6 @@ def thresholds(version: int = VERSION) -> dict[str, float]:
         "least_rows": weight_patterns.LEAST_ROWS,
         "least_consistent": LEAST_CONSISTENT,
         "least_induction": induction.LEAST_INDUCTION,
-        **(tests if version > 1 else {}),
     }
 
 
@@ -119,12 +115,13 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         return None
     try:
         values = json.loads(read_plain_text(path))
-        found, limits, version = values["checkpoint"], values["thresholds"], values.get("version", 1)
+        found = values["checkpoint"]
         lengths = list(induction.repeated_lengths(checkpoint.config.max_length))
         same = (
-            limits == thresholds(version)
+            values["version"] == VERSION
+            and values["thresholds"] == thresholds()
             and values.get("task", "") == task_before(checkpoint)
-            and (version == 1 or values["annotation_digest"] == annotation_digest())
+            and values["annotation_digest"] == annotation_digest()
             and (values["induction"] is None or values["induction"].get("lengths") == lengths)
         )
         if is_same_fingerprint(found, checkpoint.fingerprint) and same:
@@ -193,13 +190,13 @@ def _head_from(values: dict[str, Any]) -> CorpusRole:
 
 
 def _measured_from(values: dict[str, Any]) -> HeadMeasures:
-    measures = values.get("measures", {})
+    measures = values["measures"]
     _check_known("a measure", measures, MEASURES)
     return HeadMeasures(
         {name: Measure(*map(float, numbers), int(rows)) for name, (*numbers, rows) in measures.items()},
-        {name: int(offset) for name, offset in values.get("where", {}).items()},
-        {int(offset): float(weight) for offset, weight in values.get("profile", {}).items()},
-        _numbers(values.get("error_rates", {})),
+        {name: int(offset) for name, offset in values["where"].items()},
+        {int(offset): float(weight) for offset, weight in values["profile"].items()},
+        _numbers(values["error_rates"]),
     )
 
 

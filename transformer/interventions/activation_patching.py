@@ -15,7 +15,7 @@ of the same shape, so that only the patch can change a digit.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,16 +23,11 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import Experiment, experiment
-from transformer.moved import old_names
 from transformer.predictions.quantity import answer_logits
 from transformer.probes import Edit, record
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(__name__)  # names in earlier documentation
-
 
 TOKENS_PER_PASS = 1024  # rows × tokens; more needs memory and saves no time
 PARTS = ("residual", "self_attention", "cross_attention", "feed_forward")

@@ -4,7 +4,6 @@ All pages of the laboratory, and a notebook, ask the same questions about such a
 output now, how far have the predictions moved, and what does the changed model generate by itself?
 """
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,12 +110,6 @@ class Experiment(ChangeOfAnswer):
     changed: Trace
     strategy: Strategy | None = None
     same_answer: bool = False
-
-    @property
-    def edited(self) -> Trace:
-        """Deprecated name of ``changed``."""
-        warnings.warn("edited is now called changed", DeprecationWarning, stacklevel=2)
-        return self.changed
 
     @cached_property
     def asked(self) -> PredictionRows:

@@ -6,18 +6,13 @@ position (Devlin et al. 2019, §3.1).
 """
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.moved import old_names
 from transformer.runs.inputs import prompt_ids, text_read
 from transformer.runs.traces import Trace
 from transformer.text.word_spans import words_of
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(__name__)  # names in earlier documentation
 
 MAX_CLASSES = 12  # of more classes, only the most likely are listed
 

@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
-
-from transformer.moved import old_names
-
-if not TYPE_CHECKING:
-    __getattr__ = old_names(__name__)  # names in earlier documentation
-
+from typing import Protocol
 
 UNKNOWN_PENALTY = 10.0  # the score of an unknown character is this much below the lowest score
 

@@ -56,13 +56,11 @@ def random_states(accelerator: Accelerator) -> dict[str, torch.Tensor]:
     return {name: accelerator.gather(state[None].to(accelerator.device)).cpu() for name, state in own.items()}
 
 
-def set_random_states(states: dict[str, torch.Tensor] | torch.Tensor, rank: int) -> None:
+def set_random_states(states: dict[str, torch.Tensor], rank: int) -> None:
     """Restore the random states of process ``rank``.
 
-    If the run was saved by fewer processes, those of the first one are used. Older runs saved only one state.
+    If the run was saved by fewer processes, those of the first one are used.
     """
-    if isinstance(states, torch.Tensor):
-        states = {"cpu": states[None]}
     # A copy, because torch 2.13 crashes on a row of a table.
     own = {name: rows[rank if rank < len(rows) else 0].clone() for name, rows in states.items()}
     torch.set_rng_state(own["cpu"])

@@ -102,21 +102,12 @@ def test_a_file_of_other_definitions_is_not_used(checkpoint, monkeypatch, roles)
         load_corpus_roles(checkpoint)
 
 
-def test_a_file_of_the_first_version_still_opens_without_the_tests_of_the_literature(checkpoint, roles):
+@pytest.mark.parametrize("version", [1, 3, "2"])
+def test_a_file_of_another_version_is_not_used(checkpoint, roles, version):
     path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
-    values = json.loads(path.read_text(encoding="utf-8"))
-    for name in ("version", "annotation_digest"):
-        del values[name]
-    old = role_files.thresholds(1)
-    assert old.keys() < role_files.thresholds().keys() and "least_on_offset" not in old
-    values["thresholds"] = old
-    for head in values["heads"]:
-        for name in ("measures", "where", "profile", "error_rates"):
-            del head[name]
-    path.write_text(json.dumps(values), encoding="utf-8")
-    saved = load_corpus_roles(checkpoint).roles
-    assert [head.role for head in saved.heads] == [head.role for head in roles.heads]
-    assert not any(head.measured.measures or head.measured.has_role for head in saved.heads)
+    path.write_text(path.read_text(encoding="utf-8").replace('"version": 2', f'"version": {json.dumps(version)}'))
+    with pytest.raises(CheckpointError, match="made with other definitions"):
+        load_corpus_roles(checkpoint)
 
 
 def test_other_annotations_make_the_file_stale(checkpoint, monkeypatch, roles):

@@ -290,12 +290,6 @@ def test_another_checkpoint_reads_the_same_tokens(tiny_checkpoint):
     assert effect.answer_after == answer_under(other, SENTENCE)
 
 
-def test_the_old_name_of_the_changed_run_warns(tiny_checkpoint):
-    effect = experiment(transformer.trace(tiny_checkpoint("bert"), SENTENCE))
-    with pytest.warns(DeprecationWarning, match="edited is now called changed"):
-        assert effect.edited is effect.changed
-
-
 def test_a_language_models_own_output_is_as_long_as_the_given_continuation(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     found = transformer.trace(checkpoint, "The old man", target="the sea was cold")
