@@ -12,6 +12,7 @@ import zlib
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from transformer.disk.kept_files import KeptFiles
@@ -23,12 +24,16 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MAX_BYTES = 8_000_000  # of a file
-MAX_PIXELS = 16_000_000  # decoded: 48 MB
+MAX_PIXELS = 16_000_000  # of at most 12 bytes while any kind of PNG or JPEG is decoded
+MAX_TRANSPARENT_PIXELS = 12_000_000  # of at most 20 bytes
+MAX_SIDE = 32_000  # pixels; the weights with which a longer side is resized take hundreds of megabytes
 PREFIX = "image:"
 _FORMATS = ("PNG", "JPEG")
 _MAX_SCANS = 64  # of a progressive JPEG: each makes a decoder visit the whole image
 _BROKEN = (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error, zlib.error)
 _files = KeptFiles(256_000_000)
+# Hold it while an image is decoded and resized: the visitors of a server take turns.
+one_at_a_time = RLock()
 
 
 def image_text(file: bytes | str | Path) -> str:
@@ -86,7 +91,7 @@ def read_image(text: str) -> Image:
 def decode_image(data: bytes) -> Image:
     """Decode a PNG or JPEG file as RGB: turned as EXIF says, on a white background, first frame only.
 
-    Size and kind are checked before anything is decoded.
+    Size and kind are checked before anything is decoded, and only one image is decoded at a time.
 
     Raises:
         InputError: If it is too large, is of another kind, is cut off or is damaged.
@@ -109,11 +114,25 @@ def decode_image(data: bytes) -> Image:
         raise InputError("The file is not a PNG or JPEG image that can be read.") from error
     if opened.width * opened.height > MAX_PIXELS:
         raise _too_large()
+    if _is_transparent(opened) and opened.width * opened.height > MAX_TRANSPARENT_PIXELS:
+        raise InputError(
+            "The image has more than {most} million pixels, the limit for one with transparency. Make it smaller, or "
+            "save it without transparency.",
+            most=f"{MAX_TRANSPARENT_PIXELS / 1e6:.0f}",
+        )
+    if max(opened.size) > MAX_SIDE:
+        raise InputError(
+            "The image is {width} × {height} pixels; neither side may have more than {most}. Make it smaller.",
+            width=opened.width,
+            height=opened.height,
+            most=MAX_SIDE,
+        )
     if data.startswith(b"\xff\xd8") and data.count(b"\xff\xda") > _MAX_SCANS:
         raise InputError("The image is a JPEG with more than {most} scans. Save it again.", most=_MAX_SCANS)
     try:
-        opened.load()
-        return _upright(_as_rgb(opened), opened)
+        with one_at_a_time:
+            opened.load()
+            return _upright(_as_rgb(opened), opened)
     except (*_BROKEN, MemoryError, Image.DecompressionBombError) as error:
         raise InputError("The image is cut off or damaged: it cannot be decoded.") from error
 
@@ -129,16 +148,17 @@ def _as_rgb(image: Image) -> Image:
     """Return 8 bits per channel, with a white background where the image is transparent."""
     from PIL import Image as images
 
-    if image.mode.startswith("I") or image.mode == "F":  # 16 bits of grey, which Pillow would cut off at 255
-        import numpy as np
-
-        shades = np.asarray(image, dtype=np.float64) / 257.0
-        image = images.fromarray(shades.clip(0, 255).round().astype(np.uint8))
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+    if image.mode.startswith("I"):  # 16 bits of grey, which Pillow would cut off at 255
+        image = image.convert("I").point([(shade + 128) // 257 for shade in range(2**16)], "L")
+    if _is_transparent(image):
         image = image.convert("RGBA")
         white = images.new("RGBA", image.size, "white")
         return images.alpha_composite(white, image).convert("RGB")
     return image.convert("RGB")
+
+
+def _is_transparent(image: Image) -> bool:
+    return image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
 
 
 def _upright(image: Image, opened: Any) -> Image:

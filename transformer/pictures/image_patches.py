@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from transformer.pictures.image_files import read_image
+from transformer.pictures.image_files import one_at_a_time, read_image
 from transformer.pictures.preprocessing import Preprocessing
 from transformer.text.numbered_files import NumberedFiles
 from transformer.text.special_ids import Framing, SpecialIds
@@ -70,7 +70,12 @@ class ImageTokenizer(Tokenizer):
         first = range(1, 1 + len(image.before))
         self.special = SpecialIds(start=1 if first else None, mask=MASK_ID, others=frozenset(first[1:]))
         self.framing = Framing(before=tuple(first), never=(MASK_ID, *first))
-        self._images = NumberedFiles(lambda text: image.preprocessing.pixels(read_image(text)), most=_KEPT)
+        self._images = NumberedFiles(self._read, most=_KEPT)
+
+    def _read(self, text: str) -> Tensor:
+        """Return what the network reads of an image."""
+        with one_at_a_time:
+            return self.image.preprocessing.pixels(read_image(text))
 
     @property
     def per_row(self) -> int:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer.errors import CheckpointError
+from transformer.pictures.image_files import MAX_PIXELS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -69,8 +70,7 @@ class Preprocessing:
         if self.size is not None:
             return self.size
         long = int(self.shortest * max(width, height) / min(width, height))
-        if long > 64 * MAX_SIDE:  # an image of one pixel's height
-            long = 64 * MAX_SIDE
+        long = min(long, max(self.shortest, MAX_PIXELS // self.shortest))  # for an image of a few pixels' height
         return (long, self.shortest) if width <= height else (self.shortest, long)
 
     def pixels(self, image: Image) -> Tensor:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import struct
+import subprocess
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from tests.conftest import ROOT
 from transformer import InputError
 from transformer.disk.kept_files import KeptFiles
 from transformer.pictures import image_files
 from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import decode_image, file_of, image_text, is_kept, read_image
+from transformer.pictures.preprocessing import Preprocessing
+from transformer.system.python_process import start_python
 
 RED, BLUE = (250, 20, 30), (20, 30, 250)
 
@@ -38,9 +44,9 @@ def chunk(name: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
-def claimed_size(width: int, height: int) -> bytes:
+def claimed_size(width: int, height: int, *, colour_type: int = 2) -> bytes:
     """Return a PNG of a few bytes that claims to be large."""
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
     rows = zlib.compress(bytes(1000))
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
@@ -104,6 +110,8 @@ REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a JPEG cut off": (lambda: without_end("JPEG"), "cut off or damaged"),
     "a decompression bomb": (lambda: claimed_size(60_000, 60_000), "16 million pixels"),
     "just too large": (lambda: claimed_size(4001, 4000), "16 million pixels"),
+    "transparent and too large": (lambda: claimed_size(4000, 4000, colour_type=6), "without transparency"),
+    "a line of pixels": (lambda: claimed_size(15_000_000, 1), "neither side"),
     "fewer rows than claimed": (lambda: claimed_size(3000, 3000), "cut off or damaged"),
     "a broken checksum": (lambda: saved(two_colours()).replace(b"IDAT", b"IDAX", 1), "not a PNG or JPEG"),
     "many scans": (lambda: b"\xff\xd8" + saved(two_colours(), "JPEG")[2:] + b"\xff\xda" * 70, "scans"),
@@ -116,6 +124,52 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(name: str) -> None:
     make, said = REFUSED[name]
     with pytest.raises(InputError, match=said):
         image_text(make())
+
+
+LARGEST = {  # the images of each kind that take the most memory, for a file of some kilobytes
+    "16 bits of grey": lambda: saved(Image.new("I;16", (4000, 4000))),
+    "transparent": lambda: saved(Image.new("LA", (4000, 3000))),
+    "turned": lambda: saved(Image.new("RGB", (4000, 4000)), "JPEG", exif=TURNED),
+}
+TURNED = Image.Exif()
+TURNED[0x0112] = 6
+MANY_AT_ONCE = """
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from harness.process_memory import status_megabytes
+from transformer.pictures.image_files import image_text, one_at_a_time, read_image
+from transformer.pictures.preprocessing import Preprocessing
+from ui.server.freed_memory import give_back_what_is_freed
+give_back_what_is_freed()
+small, large = map(image_text, sys.argv[1:])
+prepare = Preprocessing(size=(224, 224)).pixels
+def use(text):
+    with one_at_a_time:
+        prepare(read_image(text))
+use(small)
+before = status_megabytes("VmRSS")
+with ThreadPoolExecutor(8) as visitors:
+    list(visitors.map(use, [large] * 8))
+print(status_megabytes("VmHWM") - before)
+"""
+
+
+@pytest.mark.parametrize("name", LARGEST)
+def test_eight_visitors_who_send_a_large_image_take_bounded_memory(name: str, tmp_path: Path) -> None:
+    files = {"small": saved(two_colours()), "large": LARGEST[name]()}
+    for file, data in files.items():
+        (tmp_path / file).write_bytes(data)
+    command = ("-c", MANY_AT_ONCE, *(str(tmp_path / file) for file in files))
+    with start_python(*command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        grown = float(process.communicate(timeout=60)[0])
+    assert grown < 300, f"{grown:.0f} MB more"
+
+
+def test_a_long_image_is_not_resized_to_more_pixels_than_a_large_one_has() -> None:
+    for shortest in (1, 224, 2048):
+        for size in ((32_000, 500), (500, 32_000), (1, 32_000)):
+            assert math.prod(Preprocessing(shortest=shortest).resized(*size)) <= image_files.MAX_PIXELS
 
 
 def test_a_damaged_byte_anywhere_gives_an_image_or_a_sentence() -> None:

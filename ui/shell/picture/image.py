@@ -8,7 +8,15 @@ import streamlit as st
 
 from transformer.config import ModelConfig, PictureConfig
 from transformer.pictures.drawn_images import DRAWN
-from transformer.pictures.image_files import MAX_BYTES, MAX_PIXELS, PREFIX, image_text, is_kept, read_image
+from transformer.pictures.image_files import (
+    MAX_BYTES,
+    MAX_PIXELS,
+    PREFIX,
+    image_text,
+    is_kept,
+    one_at_a_time,
+    read_image,
+)
 from transformer.pictures.preprocessing import Preprocessing
 from ui.shell.file_choice import draw_choice, number_of, use_file
 from ui.shell.focus import Focus
@@ -57,7 +65,9 @@ def other_images(config: ModelConfig, sentence: str) -> tuple[tuple[str, str], .
 def image_png(text: str, preprocessing: Preprocessing) -> bytes:
     """Return the part of an image that a model reads, in its size, as a PNG file."""
     file = BytesIO()
-    preprocessing.cut(read_image(text)).save(file, "PNG")
+    with one_at_a_time:
+        cut = preprocessing.cut(read_image(text))
+    cut.save(file, "PNG")
     return file.getvalue()
 
 
