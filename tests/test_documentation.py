@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (
     ROOT / "README.md",
     *sorted(ROOT.glob("docs/*.md")),
-    *(ROOT / f / "README.md" for f in ("lessons", "benchmarks")),
+    *(ROOT / f / "README.md" for f in ("lessons", "benchmarks", "tests")),
 )
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)]+)\)")
