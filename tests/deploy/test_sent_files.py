@@ -10,6 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
@@ -115,6 +117,53 @@ def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer
             assert many == [204] * sent_files.MOST_FILES + [429] * 3
 
     in_own_thread(asyncio.run, attack())
+
+
+@pytest.mark.parametrize("server", by_day(sorted(ENTRIES), ["streamlit run"]), indirect=True)
+def test_files_that_are_announced_and_not_sent_take_no_space_from_others(server: AppServer) -> None:
+    def announce(path: str) -> http.client.HTTPConnection:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+        token = _xsrf_token(server.base)
+        connection.putrequest("PUT", urlsplit(path).path)
+        said = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY.decode()}", "Content-Length": f"{LARGE}"}
+        said |= {"Cookie": f"{XSRF_COOKIE}={token}", "X-Xsrftoken": token}
+        for name, value in said.items():
+            connection.putheader(name, value)
+        connection.endheaders(multipart(1000)[:500])
+        return connection
+
+    async def attack() -> None:
+        async with AsyncExitStack() as stack:
+            silent = [await stack.enter_async_context(visitor(server)) for _ in range(3)]
+            for session in silent:
+                for path in await addresses(session, 2):
+                    stack.callback(announce(path).close)
+            async with visitor(server) as honest:
+                assert put(server, (await addresses(honest, 1))[0], multipart(LARGE)) == 204
+
+    in_own_thread(asyncio.run, attack())
+
+
+def test_an_upload_that_goes_on_for_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sent_files, "UPLOAD_SECONDS", 0.5)
+    for name, value in (("_refusal", None), ("_server_full", None)):
+        monkeypatch.setattr(sent_files, name, lambda *_, value=value: value)
+
+    async def one_byte_now_and_then() -> Message:
+        await asyncio.sleep(0.1)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def read(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["more_body"]:
+            pass
+
+    async def upload() -> None:
+        scope = {"type": "http", "headers": [(b"content-length", b"90000000")]}
+        await sent_files._take_file("session", "file", scope, one_byte_now_and_then, None, read)
+
+    with pytest.raises(HTTPException, match="took more than") as error:
+        in_own_thread(asyncio.run, asyncio.wait_for(upload(), 20))
+    assert error.value.status_code == 408 and not sent_files._uploads
 
 
 @pytest.mark.parametrize("server", by_day(sorted(ENTRIES), ["deploy.serve"]), indirect=True)

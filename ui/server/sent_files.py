@@ -1,12 +1,14 @@
 """Upload limits: files that would not fit into memory are refused before they are read.
 
-The limits apply per visitor and to all visitors together, on every server. The announced size of a
-request counts from its first byte, so that simultaneous uploads cannot exceed the limits either.
+The limits apply per visitor and to all visitors together, on every server. The announced size of a request counts for
+its visitor from the first byte. For all visitors together, only bytes that have arrived count: who announces a file and
+does not send it takes nothing from the others.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -29,6 +31,7 @@ from ui.server.streamlit_private import (
 MAX_FILE_MB = 100  # only checkpoints are uploaded, and they are small
 MOST_FILES = 100  # per visitor; a checkpoint with its snapshots has about 20
 STALL_SECONDS = 60  # time without a byte after which an upload is aborted
+UPLOAD_SECONDS = 600  # for one file: 100 MB at 1.4 megabits per second
 
 
 class Refusal(NamedTuple):
@@ -44,7 +47,15 @@ class Refusal(NamedTuple):
     most: int = 0
 
 
-_announced: dict[str, list[int]] = {}  # session → announced bytes of each request in progress
+@dataclass(eq=False)
+class _Upload:
+    """A request in progress, with its announced size and what has arrived."""
+
+    size: int
+    arrived: int = 0
+
+
+_uploads: dict[str, list[_Upload]] = {}  # session → its requests in progress
 _refused: dict[str, Refusal] = {}  # session → the last refusal, until its page has shown it
 
 
@@ -69,22 +80,37 @@ async def _take_file(
     """Answer one ``PUT`` of a file: by ``pass_on`` if there is space for it, else by a refusal."""
     size = _announced_size(Headers(scope=scope))
     if refusal := _refusal(session, file, size):
-        if refusal.key:
-            if len(_refused) > 1000:
-                _refused.clear()
-            _refused[session] = refusal
-            rerun(session)
+        _report(session, refusal)
         await PlainTextResponse(refusal.sentence, refusal.status)(scope, receive, send)
         return
 
-    async def receive_in_time() -> Message:
-        try:
-            return await asyncio.wait_for(receive(), STALL_SECONDS)
-        except TimeoutError:
-            raise HTTPException(408, f"The upload was given up: no byte came for {STALL_SECONDS} seconds.") from None
+    with _counted(session, size) as upload:
+        end = asyncio.get_running_loop().time() + UPLOAD_SECONDS
 
-    with _reserve(session, size):
-        await pass_on(scope, receive_in_time, send)
+        async def receive_within_limits() -> Message:
+            left = end - asyncio.get_running_loop().time()
+            try:
+                message = await asyncio.wait_for(receive(), min(left, STALL_SECONDS))
+            except TimeoutError:
+                sentence = f"no byte came for {STALL_SECONDS} seconds, or the file took more than {UPLOAD_SECONDS}"
+                raise HTTPException(408, f"The upload was given up: {sentence}.") from None
+            upload.arrived += len(message.get("body", b""))
+            if full := _server_full():
+                upload.arrived = 0  # so that only as many uploads end as must
+                _report(session, full)
+                raise HTTPException(full.status, full.sentence)
+            return message
+
+        await pass_on(scope, receive_within_limits, send)
+
+
+def _report(session: str, refusal: Refusal) -> None:
+    """Let the page of a session show why a file was refused."""
+    if refusal.key:
+        if len(_refused) > 1000:
+            _refused.clear()
+        _refused[session] = refusal
+        rerun(session)
 
 
 def take_refusal(session: str) -> Refusal | None:
@@ -101,24 +127,31 @@ def _refusal(session: str, file: str, size: int | None) -> Refusal | None:
         )
     if size is None:
         return Refusal(411, "The request must say in Content-Length how many bytes it has.")
-    most, own = limits().uploads_mb, limits().visitor_uploads_mb
-    held = sent_bytes()
-    if len(held.get(session, ())) + len(_announced.get(session, ())) >= MOST_FILES:
+    own, held, announced = limits().visitor_uploads_mb, sent_bytes().get(session, ()), _uploads.get(session, ())
+    if len(held) + len(announced) >= MOST_FILES:
         sentence = f"A visitor may send {MOST_FILES} files at a time. Reload the page to start again."
         return Refusal(429, sentence, "many_files", MOST_FILES)
-    if sum(held.get(session, ())) + sum(_announced.get(session, ())) + size > own * 1_000_000:
+    if sum(held) + sum(upload.size for upload in announced) + size > own * 1_000_000:
         sentence = f"A visitor may send {own} MB at a time. Remove a file from the form, or reload the page."
         return Refusal(413, sentence, "visitor_full", own)
-    if _total(held) + size > most * 1_000_000:
+    return _server_full(size)
+
+
+def _server_full(more: int = 0) -> Refusal | None:
+    """Return the refusal of ``more`` bytes if all visitors together have sent too much, else ``None``."""
+    most = limits().uploads_mb
+    if _arrived() + more > most * 1_000_000:
         drop_files_without_visitor()
-        if _total(sent_bytes()) + size > most * 1_000_000:
+        if _arrived() + more > most * 1_000_000:
             sentence = f"The server holds at most {most} MB of sent files, and others use them. Try again in a minute."
             return Refusal(429, sentence, "server_full", most)
     return None
 
 
-def _total(held: dict[str, list[int]]) -> int:
-    return sum(map(sum, held.values())) + sum(map(sum, _announced.values()))
+def _arrived() -> int:
+    """Return the bytes of all visitors that are in memory."""
+    in_progress = (upload.arrived for uploads in _uploads.values() for upload in uploads)
+    return sum(map(sum, sent_bytes().values())) + sum(in_progress)
 
 
 def _announced_size(headers: Headers) -> int | None:
@@ -129,12 +162,12 @@ def _announced_size(headers: Headers) -> int | None:
 
 
 @contextmanager
-def _reserve(session: str, size: int) -> Iterator[None]:
-    sizes = _announced.setdefault(session, [])
-    sizes.append(size)
+def _counted(session: str, size: int) -> Iterator[_Upload]:
+    upload, uploads = _Upload(size), _uploads.setdefault(session, [])
+    uploads.append(upload)
     try:
-        yield
+        yield upload
     finally:
-        sizes.remove(size)
-        if not sizes:
-            _announced.pop(session, None)
+        uploads.remove(upload)
+        if not uploads:
+            _uploads.pop(session, None)
