@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import codes, is_fine, open_path, said
+from transformer.files import received_files
 from ui.compute import loading, uploads
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
@@ -243,3 +245,27 @@ def test_one_person_is_who_sits_at_this_machine(
     monkeypatch.setattr(loading.st, "get_option", lambda name: address)
     monkeypatch.setattr(loading.st, "context", SimpleNamespace(headers=headers))
     assert loading.for_one_person() is one
+
+
+def test_nobody_waits_while_the_file_of_another_visitor_is_checked(
+    visitors: Visitors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = visitors("first").send(1)
+    checking, ended = threading.Event(), threading.Event()
+    load = received_files.load
+
+    def load_slowly(path: Path) -> object:
+        if threading.current_thread() is not threading.main_thread():
+            checking.set()
+            assert ended.wait(60)
+        return load(path)
+
+    monkeypatch.setattr(received_files, "load", load_slowly)
+    stranger = threading.Thread(target=visitors("second").send, args=(2,))
+    stranger.start()
+    assert checking.wait(60)
+    assert uploads.folder_of(mine).is_dir()  # opens an upload
+    assert visitors("third").send(3) != mine  # sends another one
+    ended.set()
+    stranger.join(60)
+    assert len(list(uploads.uploads_folder().iterdir())) == 3

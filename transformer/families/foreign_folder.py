@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from transformer.disk.config_limits import check_config
 from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
@@ -76,9 +77,24 @@ def read_json(file: Path) -> dict:
         raise CheckpointError("{problem}", problem=error) from error
 
 
-def fields_of(path: Path) -> dict:
-    """Return the fields of a folder's ``config.json``, or the equivalent fields of a GGUF file."""
+def read_fields(path: Path) -> dict:
+    """Return the fields of a folder's ``config.json``, or the equivalent fields of a GGUF file, unchecked."""
     return config_fields(GgufFile(path)) if is_gguf(path) else read_json(path / "config.json")
+
+
+def fields_of(path: Path) -> dict:
+    """Return what ``read_fields`` returns, within the limits of ``check_config``.
+
+    Raises:
+        CheckpointError: If they cannot be read, or a limit is exceeded.
+    """
+    fields = read_fields(path)
+    try:
+        check_config(fields)
+    except CheckpointError as error:
+        where = path if is_gguf(path) else path / "config.json"
+        raise CheckpointError("{where}: {problem}", where=where, problem=error) from error
+    return fields
 
 
 def _weights(

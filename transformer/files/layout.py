@@ -9,7 +9,7 @@ from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError
-from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config
+from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config, read_fields
 from transformer.families.lora import base_of, is_adapter
 from transformer.files.names import resolve
 from transformer.files.packaged_models import known_model
@@ -92,7 +92,7 @@ def is_foreign(path: Path) -> bool:
     if is_gguf(Path(path)):
         return True
     try:
-        return "model_type" in fields_of(Path(path))
+        return "model_type" in read_fields(Path(path))
     except CheckpointError:
         return False
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from transformer.errors import CheckpointError
@@ -38,10 +39,13 @@ _NAME = re.compile(r"received-[0-9a-f]{64}")
 _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 
 
-def receive(files: Mapping[str, bytes], folder: Path) -> Path:
+def receive(files: Mapping[str, bytes], folder: Path, *, lock: AbstractContextManager[object] | None = None) -> Path:
     """Store an uploaded checkpoint in a directory of ``folder`` named by its fingerprint.
 
-    ``files`` maps file names to their content.
+    Args:
+        files: File names and their content.
+        folder: Where it is stored.
+        lock: What is held while a checked upload gets its place, if several are received at once.
 
     Raises:
         CheckpointError: If the upload is invalid; in that case nothing is kept.
@@ -61,10 +65,11 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
             _check_config(waiting / CONFIG)
         load(waiting)
         place = folder / f"received-{fingerprint(waiting)}"
-        if place.is_dir():
-            os.utime(place)  # uploaded again: now the newest
-        else:
-            os.replace(waiting, place)
+        with lock or nullcontext():
+            if place.is_dir():
+                os.utime(place)  # uploaded again: now the newest
+            else:
+                os.replace(waiting, place)
     except (CheckpointError, ValueError) as error:
         message = Message("{problem}", problem=error).replaced(f"{waiting}{os.sep}", "")
         message = message.replaced(str(waiting), Message("this"))

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer.disk.config_limits import check_config
 from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, check_not_quantised, gives_vectors, pooling_of
@@ -20,6 +21,7 @@ from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
 from transformer.families.weights import all_finite, weight_files
 from transformer.guests.attention_function import register
+from transformer.guests.bounded_build import bounded_build
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
 from transformer.guests.half_weights import fill_placeholders, kept_half, placeholder
 from transformer.guests.image_folder import image_class, image_input, pads_texts, text_class
@@ -34,13 +36,6 @@ from transformer.pictures.image_patches import N_SPECIAL
 from transformer.text.foreign.connection import EXTRA
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
-_MOST = {
-    "num_hidden_layers": 512,
-    "decoder_layers": 512,
-    "num_experts": 2**14,
-    "vocab_size": 2**24,
-    "hidden_size": 2**17,
-}
 _UNREAD = ("auto_map", "attn_implementation", "experts_implementation", "output_attentions", "output_hidden_states")
 _COUNTED = "position_ids"  # a buffer 0, 1, 2 … that older checkpoints hold (BERT, XLM-R); the network makes its own
 _TASKS = {
@@ -213,16 +208,26 @@ def _their_config(fields: dict) -> Any:
     """Return the config object of ``transformers`` without settings that would load code or kernels."""
     from transformers import CONFIG_MAPPING
 
-    for name, most in _MOST.items():
-        value = fields.get(name)
-        if isinstance(value, int) and not 0 <= value <= most:
-            raise CheckpointError("{name} is {value}; it must be at most {most}", name=name, value=value, most=most)
-    kept = {name: value for name, value in fields.items() if name not in _UNREAD and not name.startswith("_")}
     try:
         kind = CONFIG_MAPPING[fields["model_type"]]
-        return kind.from_dict(kind._decode_special_floats(kept))  # infinity is written as {"__float__": "Infinity"}
+        with bounded_build():
+            theirs = kind.from_dict(kind._decode_special_floats(_settings(fields)))  # {"__float__": "Infinity"}
+            check_config(theirs.to_dict())  # with the defaults of fields that the file leaves out
+        return theirs
+    except CheckpointError:
+        raise
     except Exception as error:
         raise _their_problem(fields, error) from error
+
+
+def _settings(value: Any) -> Any:
+    """Return the fields of a config without those that would load code or kernels, at any depth."""
+    if isinstance(value, list):
+        return [_settings(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {name for name in value if name == "__float__" or not (name in _UNREAD or name.startswith("_"))}
+    return {name: _settings(value[name]) for name in value if name in kept}
 
 
 def _their_problem(fields: Mapping[str, Any], error: Exception) -> CheckpointError:
@@ -301,7 +306,8 @@ def open_guest(
         config = replace(config, pooling=pooling_of(folder))
     network, unread = _network(folder, fields, config, changes or {}, of_texts=of_texts)
     try:
-        stacks, ids, trial = _tried(network, config)
+        with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
+            stacks, ids, trial = _tried(network, config)
     except CheckpointError as error:
         raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
     except Exception as error:
@@ -471,7 +477,7 @@ def _network(
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
-        with torch.device("meta"):
+        with bounded_build(), torch.device("meta"):
             shapes = model_class(theirs)
         expected = sum(parameter.numel() for parameter in shapes.parameters())
         if expected > 4 * n_numbers + 2**24:
@@ -479,7 +485,8 @@ def _network(
                                   found=n_numbers, expected=expected)  # fmt: skip
         half = kept_half(shapes, {name: tensor for name, tensor in tensors.items() if name not in changes})
         check_memory(folder, 4 * n_numbers - 2 * sum(sizes[name] for name in half))
-        network, report = _built(model_class, theirs, files, changes, half)
+        with bounded_build(n_numbers):
+            network, report = _built(model_class, theirs, files, changes, half)
     except CheckpointError as error:
         raise CheckpointError("{file} does not fit its config.json: {problems}", file=folder, problems=error) from error
     except Exception as error:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
+from threading import BoundedSemaphore, Lock
 
 import streamlit as st
 
@@ -23,7 +23,8 @@ AWAY = 120  # seconds for which uploads of a lost connection are in use; later t
 _OWN = "uploads: own"
 _users: dict[str, set[str]] = {}  # name of an upload → the sessions that have sent or opened it
 _away: dict[str, float] = {}  # when a session was first found without a connection
-_one_at_a_time = Lock()  # each upload is loaded once for a check; many at once would add up in memory
+_checks = BoundedSemaphore(3)  # each upload is loaded once for a check; many at once would add up in memory
+_lock = Lock()  # protects the folder of uploads and who uses them; held for moments, never while a file is checked
 
 
 @lru_cache(maxsize=1)
@@ -45,8 +46,9 @@ def keep(files: Mapping[str, bytes]) -> str:
             "This server is public and accepts no files. Run the app on your own machine to open them."
         )
     try:
-        with _one_at_a_time:
-            path = receive(files, uploads_folder())
+        with _checks:
+            path = receive(files, uploads_folder(), lock=_lock)
+        with _lock:
             own = (*(other for other in own_uploads() if other != path.name), path.name)
             _make_space(path, replaced=own[:-MOST_OWN])
             _users.setdefault(path.name, set()).add(session_id())
@@ -71,7 +73,7 @@ def is_here(name: str) -> bool:
 def folder_of(name: str) -> Path:
     """Return the folder of an upload, and keep it as long as this session uses it."""
     if is_here(name):
-        with _one_at_a_time:
+        with _lock:
             _users.setdefault(name, set()).add(session_id())
     return uploads_folder() / name
 
@@ -93,7 +95,8 @@ def _make_space(new: Path, *, replaced: tuple[str, ...]) -> None:
     unused = [
         path for path in reversed(sizes) if path not in (new, *mine) and not _others_use(path.name, also_own=True)
     ]
-    if excess > sum(sizes[path] for path in (*mine, *unused)):
+    # Another upload may have taken its place just before.
+    if excess > sum(sizes[path] for path in (*mine, *unused)) or not new.is_dir():
         _remove(new)
         raise CheckpointError(
             "The server keeps at most {most} MB of uploaded checkpoints, and visitors are using those it has. Try again"

@@ -1,0 +1,103 @@
+"""Building a network from a stranger's config: a limit on its modules and on its time."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from torch import nn
+from torch.nn.modules.module import register_module_module_registration_hook
+
+from transformer.errors import CheckpointError
+
+MOST_MODULES = 2**15  # the largest networks that are known have about 10,000
+SECONDS = 10.0  # of processor time; they take about two
+NUMBERS_PER_SECOND = 20_000_000  # at least, where a network receives its weights and computes
+_PAUSE = 0.05  # seconds between two looks at the clock
+
+_n_left: ContextVar[int | None] = ContextVar("glassformer_modules_left", default=None)
+
+
+class _TooMuch(BaseException):
+    """Signal that a limit is exceeded, which code that handles exceptions passes on."""
+
+
+@contextmanager
+def bounded_build(n_numbers: int = 0) -> Iterator[None]:
+    """Limit what this thread builds: ``MOST_MODULES`` modules, and ``SECONDS`` of its processor time.
+
+    Other threads continue meanwhile, because no lock is held.
+
+    Args:
+        n_numbers: Weights that are read meanwhile; a larger file may take longer.
+
+    Raises:
+        CheckpointError: If a limit is exceeded.
+    """
+    token, seconds = _n_left.set(MOST_MODULES), SECONDS + n_numbers / NUMBERS_PER_SECOND
+    try:
+        with _limit_time(seconds):
+            yield
+    except _TooMuch as error:
+        raise CheckpointError(
+            "config.json asks for a network of more than {modules} modules, or one that takes more than {seconds} "
+            "seconds of processor time to build",
+            modules=f"{MOST_MODULES:,}",
+            seconds=f"{seconds:.0f}",
+        ) from error
+    finally:
+        _n_left.reset(token)
+
+
+def _count_module(module: nn.Module, name: str, added: nn.Module | None) -> None:
+    if (left := _n_left.get()) is not None:
+        if left <= 0:
+            raise _TooMuch
+        _n_left.set(left - 1)
+
+
+register_module_module_registration_hook(_count_module)
+
+
+@contextmanager
+def _limit_time(seconds: float) -> Iterator[None]:
+    """Raise ``_TooMuch`` in this thread once it has used ``seconds`` of processor time.
+
+    Python raises it between two instructions, so a single call into C is not interrupted.
+    """
+    thread, ended, lock = threading.get_ident(), threading.Event(), threading.Lock()
+    used = _clock_of(thread)
+    end = used() + seconds
+
+    def watch() -> None:
+        while (left := end - used()) > 0:
+            if ended.wait(max(left, _PAUSE)):
+                return
+        with lock:
+            if not ended.is_set():
+                _raise_in(thread, _TooMuch)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        with lock:
+            ended.set()
+        _raise_in(thread, None)  # withdraws what has not been raised yet
+
+
+def _clock_of(thread: int) -> Callable[[], float]:
+    """Return a function that reads the processor time of a thread, or the time where there is no such clock."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return time.monotonic
+    clock = time.pthread_getcpuclockid(thread)
+    return lambda: time.clock_gettime(clock)
+
+
+def _raise_in(thread: int, exception: type[BaseException] | None) -> None:
+    given = None if exception is None else ctypes.py_object(exception)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)
