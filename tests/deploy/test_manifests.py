@@ -7,8 +7,11 @@ import http.client
 import os
 import re
 import shutil
+import socket
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import jsonschema
@@ -111,38 +114,63 @@ def test_nginx_takes_its_file(tmp_path: Path) -> None:
     assert "syntax is ok" in found.stderr
 
 
-def test_an_upload_of_the_largest_size_passes_nginx_and_a_larger_one_does_not(tmp_path: Path) -> None:
-    """nginx refuses requests by their announced size, before it contacts a replica."""
+@contextmanager
+def nginx_before(replica: int, folder: Path) -> Iterator[int]:
+    """Run nginx with our file in front of a port, and return its own port."""
     if not (nginx := shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")):
         pytest.skip("there is no nginx on this machine; install Debian's with: apt-get install nginx-light")
-    port, nobody = free_port(), free_port()
-    text = re.sub(r"server app-\d+:8501", f"server 127.0.0.1:{nobody}", NGINX).replace("8080", f"127.0.0.1:{port}")
+    port = free_port()
+    text = re.sub(r"server app-\d+:8501", f"server 127.0.0.1:{replica}", NGINX).replace("8080", f"127.0.0.1:{port}")
     own = "".join(f"{kind}_temp_path {kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (tmp_path / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
+    (folder / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
     whole = "daemon off; pid nginx.pid; error_log error.log;" + ("user root;" if os.geteuid() == 0 else "")
-    command = [nginx, "-p", str(tmp_path), "-c", "nginx.conf", "-g", whole]
-    most = MAX_FILE_MB
-
-    def asked(size: int) -> int:
-        for _ in range(100):
-            try:
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-                connection.putrequest("PUT", "/_stcore/upload_file/1/2")
-                connection.putheader("Content-Length", str(size))
-                connection.endheaders(b"" if size > 10_000 else b"x" * size)
-                if size > 10_000:
-                    connection.sock.settimeout(0.5)
-                return connection.getresponse().status
-            except ConnectionRefusedError:
-                time.sleep(0.05)
-            except TimeoutError:
-                return 0  # the replica waits for the body
-        raise TimeoutError("nginx did not answer")
-
+    command = [nginx, "-p", str(folder), "-c", "nginx.conf", "-g", whole]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         try:
-            assert asked(10) == 502
-            assert asked(most * 2**20) == 0
-            assert asked(most * 2**20 + 2**21) == 413
+            yield port
         finally:
             process.terminate()
+
+
+def begin_upload(port: int, size: int) -> http.client.HTTPConnection:
+    """Announce a file, as a browser does, and send its first byte."""
+    for _ in range(200):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.putrequest("PUT", "/_stcore/upload_file/1/2")
+            connection.putheader("Content-Length", str(size))
+            connection.endheaders(b"x")
+            return connection
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    raise TimeoutError("nginx did not answer")
+
+
+def test_nginx_passes_uploads_on_at_once_up_to_the_largest_size(tmp_path: Path) -> None:
+    """It refuses requests by their announced size, and asks a replica before it reads the body."""
+    with nginx_before(free_port(), tmp_path) as port:  # where nobody listens
+        assert begin_upload(port, MAX_FILE_MB * 2**20).getresponse().status == 502
+        assert begin_upload(port, MAX_FILE_MB * 2**20 + 2**21).getresponse().status == 413
+
+
+def test_one_address_has_a_limited_number_of_uploads(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as replica, ExitStack() as stack:  # one that never answers
+        port = stack.enter_context(nginx_before(replica.getsockname()[1], tmp_path))
+        most = int(re.search(r"limit_conn uploads_of_address (\d+);", NGINX).group(1))
+        held = [begin_upload(port, 1000) for _ in range(most)]
+        for connection in held:
+            stack.callback(connection.close)
+        replica.settimeout(10)
+        for _ in held:
+            stack.enter_context(replica.accept()[0])
+        assert begin_upload(port, 1000).getresponse().status == 429
+
+
+def test_no_container_has_more_than_it_needs() -> None:
+    for name, service in COMPOSE["services"].items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert service["mem_limit"] and service["pids_limit"], name
+        assert all("size=" in folder for folder in service.get("tmpfs", ())), name
+    for resource in (each for each in KUBERNETES if each["kind"] == "Deployment"):
+        for container in resource["spec"]["template"]["spec"]["containers"]:
+            assert container["resources"]["limits"]["memory"]
