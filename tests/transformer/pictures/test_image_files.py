@@ -137,7 +137,7 @@ MANY_AT_ONCE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from harness.process_memory import status_megabytes
+from tests.harness.process_memory import status_megabytes
 from transformer.pictures.image_files import image_text, one_at_a_time, read_image
 from transformer.pictures.preprocessing import Preprocessing
 from ui.server.freed_memory import give_back_what_is_freed
