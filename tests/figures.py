@@ -203,7 +203,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from transformer.text.longest_match import MatchStep
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, query_key_space_figure, trust_figure
-    from views.bugs import two_curves_figure
     from views.checkpoint import parameter_shares_figure
     from views.compare import picture_shares_figure, stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
@@ -241,9 +240,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
         "agreement_by_distance": distance_figures.agreement_by_distance(
             {"learned": share, "<b>": share[::-1]}, chosen="<b>"
-        ),
-        "two_curves": two_curves_figure.two_curves(
-            rows[0], other=rows[1], at=range(16), title="loss", across="step", names=("healthy", "<b>")
         ),
         "embedding_rows": embedding_row_figures.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
         "embedding_window": embedding_row_figures.embedding_window(

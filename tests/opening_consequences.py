@@ -8,6 +8,7 @@ from functools import cached_property
 
 import transformer
 from transformer.faults.catalogue import inapplicable
+from transformer.faults.faulty_run import experiment_with_bug, padded
 from transformer.faults.forward_faults import LIVE_FAULTS
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import Example
@@ -20,7 +21,6 @@ from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of
 from ui.lab.second_sentence import offered_pairs
-from views.bugs.bugs_view_model import experiment_with_bug, padded
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
 from views.lens.lens_view_model import LensViewModel, lens_view_model, telling_token
 from views.paths.paths_view_model import PathsViewModel, effect_size, paths_view_model

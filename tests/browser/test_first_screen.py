@@ -27,13 +27,13 @@ from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
 # Bugs begins with the outputs and the question; its maps come after them. By hand has tables (test_by_hand.py).
-FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "bugs", "by_hand"}
+FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "by_hand"}
 # Pages on which a longer line above the figure may push it out of the window.
 TIGHT = ("overview", "heads", "attention", "decoding", "surgery", "compare")
 PRESENTED = ("heads", "attention", "masks", "decoding")
 OTHERS_PRESENTED = ("compare", "surgery", "positions", "add_norm", "feed_forward")
 # Pages with a long title, wide controls or a table; the others at night.
-ON_A_PHONE = ("overview", "bugs", "checkpoint", "lens")
+ON_A_PHONE = ("overview", "checkpoint", "lens")
 OTHERS_ON_A_PHONE = tuple(entry.name for entry in PAGES if entry.name not in ON_A_PHONE)
 BAKES = "My grandmother bakes apple pie every Sunday."
 # Streamlit's own files; each loads more files. Plotly's is 5 MB, 1.4 MB compressed. A page that starts or stops needing
@@ -41,7 +41,7 @@ BAKES = "My grandmother bakes apple pie every Sunday."
 PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
 CHARTS = {PLOTLY: "stPlotlyChart", VEGA: "stVegaLiteChart"}  # the elements that they draw
 NEEDS = {
-    PLOTLY: {"checkpoint", "tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
+    PLOTLY: {"checkpoint", "tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens"},
     VEGA: {"training"},
 }
 # Lower edges of the sidebar's selectors, down to the heads.
@@ -105,9 +105,6 @@ def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str,
         drawn[entry.name] = charts(page)
         found = lasting(page, rules=(), within="html" if first else "[data-testid=stMain]")
         problems += [f"{entry.name}: {line}" for line in found]
-        if entry.name == "bugs":
-            options = page.locator(".st-key-bug-guesses button").all()
-            assert len(options) == 7 and max(bottom(option) for option in options) < 720
         if entry.name in FIGURES:
             wide = narrow = shows(page, 0.99)
             if entry.name in TIGHT:

@@ -101,7 +101,6 @@ VIEWS = (
     View("compare", box="second", nothing=page_text("compare")["second_empty"]),
     View("compare", {"compare_mode": "checkpoints"}),
     View("compare", {"compare_mode": "kinds"}),
-    View("bugs"),
     View("training", {"training section": page_text("training")["section_step"]}),
     View("checkpoint", refuses=False),
     View("lessons", refuses=False),

@@ -98,7 +98,7 @@ OF_ALL = ("sentence", "target", "checkpoint", "layer", "stack", "lesson", "note"
 HUGE = [
     *(("attention", name) for name in OF_ALL),
     *(("surgery", "edit"), ("masks", "mask"), ("compare", "second"), ("compare", "other"), ("compare", "picked")),
-    *(("decoding", "branches"), ("decoding", "step"), ("bugs", "patient"), ("positions", "shuffles")),
+    *(("decoding", "branches"), ("decoding", "step"), ("lessons", "patient"), ("positions", "shuffles")),
     ("tokens", "word"),
 ]
 ODD = ("9" * 5000, "x" * 100_000, "zero:encoder.0.self.1", "window 99999", "allow 0-0,99-99", f"patch:{'a ' * 50_000}")

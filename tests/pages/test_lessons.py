@@ -64,7 +64,9 @@ def test_the_page_lists_every_lesson_with_aim_and_duration(open_app) -> None:
     for found in all_lessons:
         assert found.title in said(app) and found.aim in said(app)
     assert said(app).count("about") >= len(all_lessons)
-    assert [button.label for button in app.button].count(TEXT["start"]) == len(all_lessons) + 3  # plus the routes
+    assert [button.label for button in app.button].count(TEXT["start"]) == len(
+        all_lessons
+    ) + 4  # plus the routes and the exercise
     assert not bar(app)
 
 

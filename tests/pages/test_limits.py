@@ -115,7 +115,7 @@ def test_only_the_beginning_of_a_long_note_is_shown_and_that_is_said() -> None:
 @pytest.mark.parametrize("parameter", ["layer", "head", "token", "pads", "step", "lesson_step", "shuffles", "patient"])
 @pytest.mark.parametrize("value", by_day(["9" * 5000, "-5", "1e3", "٣", "0x10", " 1 "], ["9" * 5000, "٣"]))
 def test_numbers_that_are_none(parameter: str, value: str) -> None:
-    page = {"step": "decoding", "shuffles": "positions", "patient": "bugs"}.get(parameter, "attention")
+    page = {"step": "decoding", "shuffles": "positions", "patient": "lessons"}.get(parameter, "attention")
     app = open_page(page, "tiny-translator", **{parameter: value})
     is_sound(app)
     assert all(len(caption.value) < 400 for caption in app.caption[:3])

@@ -72,10 +72,9 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "lens": [{"lens_view": "after every layer"}, {"lens_view": "who wrote it"}],
     "paths": [{"paths_section": "heads"}],
     "compare": [{"second": "She went to the <i>sea</i>."}, {"compare_mode": "checkpoints", "other": "tiny-gpt"}],
-    "bugs": [{"patient": "3"}],
     "training": [{"training section": "now"}, {"training section": "step"}],
     "checkpoint": [{}],
-    "lessons": [{"language": "fr"}],
+    "lessons": [{"language": "fr"}, {"exercise": "bugs", "patient": "3"}],
     "by_hand": [
         {"hand_words": "0.2.3", "hand_heads": "2", "hand_cells": "WQ.0.1:0.7", "hand_step": "8", "language": "fr"}
     ],

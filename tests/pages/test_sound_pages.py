@@ -163,7 +163,7 @@ def test_the_mask_of_the_decoder_can_be_drawn() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    ["embeddings", "positions", "heads", "add_norm", "feed_forward", "decoding", "surgery", "lens", "bugs",
+    ["embeddings", "positions", "heads", "add_norm", "feed_forward", "decoding", "surgery", "lens",
      "training", "checkpoint"],
 )  # fmt: skip
 def test_any_other_page_opens(page: str) -> None:

@@ -57,7 +57,7 @@ def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> 
     app = opened(page, checkpoint="tiny-tasks", sentence=ASKED, **view)
     is_fine(app)
     shown = on_screen(app)
-    if page not in ("lessons", "bugs"):  # pages with models of their own, or about all models
+    if page != "lessons":  # pages with models of their own, or about all models
         assert "LayerNorm" not in shown
         shown = shown.replace("which heads a translation model does not need", "")  # a result quoted from a paper
         assert "translat" not in shown, shown[max(0, shown.index("translat") - 200) :][:400]

@@ -69,7 +69,7 @@ SECTIONS = [
 ]
 
 
-CLASSIFIER = [(page, {}, "sentiment") for page in ("overview", "masks", "lens", "bugs")]
+CLASSIFIER = [(page, {}, "sentiment") for page in ("overview", "masks", "lens")]
 TRANSLATOR = [(page, address, "translator") for page, address in [*((page, {}) for page in PAGES), *SECTIONS]]
 
 

@@ -3,7 +3,7 @@
 import os
 from copy import copy
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -24,7 +24,11 @@ from ui.words.texts import common, page_text
 SIDEBAR_WIDTH = 280  # pixels
 DESK = "desk"  # the instructor's page, on a server that has a secret for it
 NO_SENTENCE = ("by_hand", "checkpoint", DESK, "lessons")  # pages that show no sentence
-FORMER = {"glossary": "overview"}  # pages of older links, with the page where their content is now
+# Pages of older links: the page where their content is now, and the choices there that show it.
+FORMER: dict[str, tuple[str, dict[str, str]]] = {
+    "glossary": ("overview", {}),
+    "bugs": ("lessons", {"exercise": "bugs"}),
+}
 _ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
 LABORATORY_SIGN = ":material/science:"  # sign before the name of each laboratory page, and on the page itself
 
@@ -78,7 +82,6 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("lens"),
         Entry("paths"),
         Entry("compare"),
-        Entry("bugs"),
         Entry("training"),
         Entry("checkpoint"),
     ),
@@ -154,7 +157,7 @@ def navigation() -> StreamlitPage:
     first = next(iter(existing))
     name = urlsplit(st.context.url or "").path.rpartition("/")[2]
     if name == first or name in FORMER:
-        next(iter(shown.values())).append(_by_its_name(name, FORMER.get(name, name), existing))
+        next(iter(shown.values())).append(_by_its_name(name, existing))
     _announce(existing)
     page = st.navigation(shown, position="hidden" if is_embedded() else "top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
@@ -192,22 +195,24 @@ def _requested_page(existing: dict[str, StreamlitPage]) -> str:
 def _open_named_page(existing: dict[str, StreamlitPage]) -> None:
     """Open ``?page=attention``, which the web page's addresses contain instead of ``/attention``."""
     named = address.value(PAGE)
-    if (name := FORMER.get(named, named)) in existing:
-        address.open_page(name, existing[name])
+    if named in existing or named in FORMER:
+        _lead_from(named, existing)
 
 
-def _by_its_name(name: str, wanted: str, existing: dict[str, StreamlitPage]) -> StreamlitPage:
-    """Return a page at the address ``/name`` that leads to the page ``wanted`` and keeps the view.
+def _by_its_name(name: str, existing: dict[str, StreamlitPage]) -> StreamlitPage:
+    """Return a page at ``/name``, which is the first page, served at "/", or a former one."""
+    wanted, _ = FORMER.get(name, (name, {}))
+    lead = partial(_lead_from, name, existing)
+    return st.Page(lead, title=existing[wanted].title, url_path=name, visibility="hidden")
 
-    It serves the first page, which is at "/", and former pages.
-    """
 
-    def lead_there() -> None:
-        if name == "glossary":
-            st.session_state[PANEL], st.session_state[SEARCH] = True, address.value(SEARCH)
-        address.open_page(wanted, existing[wanted])
-
-    return st.Page(lead_there, title=existing[wanted].title, url_path=name, visibility="hidden")
+def _lead_from(name: str, existing: dict[str, StreamlitPage]) -> NoReturn:
+    """Open a page by its name, or the one that has the content of a former page, and keep the view."""
+    wanted, choices = FORMER.get(name, (name, {}))
+    page_state.take_also(choices)
+    if name == "glossary":
+        st.session_state[PANEL], st.session_state[SEARCH] = True, address.value(SEARCH)
+    address.open_page(wanted, existing[wanted])
 
 
 def go_to(name: str, **focus_values: object) -> NoReturn:

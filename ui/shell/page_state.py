@@ -70,6 +70,13 @@ def take(parameters: Mapping[str, Sequence[str]]) -> None:
     st.session_state[_ARRIVED] = {name: tuple(values) for name, values in [*parameters.items()][:_MOST]}
 
 
+def take_also(choices: Mapping[str, str]) -> None:
+    """Add choices to the held parameters, for a link whose page has moved to a part of another."""
+    if choices:
+        arrived = st.session_state.get(_ARRIVED) or {}
+        st.session_state[_ARRIVED] = {**arrived, **{name: (value,) for name, value in choices.items()}}
+
+
 def has_begun() -> bool:
     """Return whether the page has adopted the parameters of the browser's address."""
     return _ARRIVED not in st.session_state

@@ -8,6 +8,7 @@ import streamlit as st
 
 import transformer
 from ui.compute.loading import choosable_checkpoints
+from ui.shell import choice
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
 from ui.shell.guidance.guesses import score_of
@@ -19,6 +20,7 @@ from ui.shell.page import Page
 from ui.words import texts
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
+from views.lessons.bug_exercise import BUGS, EXERCISE
 from views.lessons.worksheet import Sheet, lesson_sheet, link_to, read_link, with_figures, worksheet
 from views.lessons.worksheet_drawings import framed_figure, step_figures
 from views.lessons.worksheet_questions import view_sheet
@@ -39,6 +41,20 @@ def lesson_cards(p: Page, found: Sequence[Lesson], *, first: Lesson | None = Non
         for lesson in found:
             with st.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
                 _card(p, lesson, base=base, stands_out=lesson is first)
+
+
+def exercise_card(p: Page) -> None:
+    """Draw a card that opens the exercise “Which bug is this?”."""
+    text = p.text[BUGS]
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="exercise"):
+        st.markdown(f"##### {text['title']}\n{text['aim']}", width="stretch")
+        st.button(
+            text["start"],
+            icon=":material/play_arrow:",
+            key="start exercise",
+            on_click=choice.put,
+            args=(EXERCISE, BUGS),
+        )
 
 
 def say_what_is_finished(p: Page, found: Sequence[Lesson], ready: Sequence[Lesson]) -> None:

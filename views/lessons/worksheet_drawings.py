@@ -70,7 +70,7 @@ def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str],
     if page == "heads":
         views = [trace.attention(focus.stack, layer, focus.kind) for layer in range(trace.n_layers(focus.stack))]
         return Drawing(attention_grid(views, selected=(focus.layer, focus.head)))
-    if page == "bugs" and step and "patient" in step.options:
+    if page == "lessons" and step and "patient" in step.options:
         fault = diagnosis_of(int(step.options["patient"]), trace.checkpoint.config).fault
         edited = transformer.trace(
             trace.checkpoint, trace.sentence, target=trace.text, edits=checked_model(trace, fault).edits
