@@ -107,6 +107,7 @@ def test_a_token_beyond_the_end_becomes_the_last(tiny_checkpoint) -> None:
     assert focus.token == last
     assert notes == (f"There is no token 99 (the encoder read tokens 0–{last}); showing token {last}.",)
     assert fit_trace(Focus(token=last), trace) == (Focus(token=last), ())
+    assert fit_trace(Focus(token=last + 1), trace)[0].token == last
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "was removed in this version"), ("fr", "a été retiré")])

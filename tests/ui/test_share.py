@@ -35,6 +35,12 @@ def test_a_link_without_a_note_has_none_and_a_long_one_is_cut() -> None:
     assert link("u", {}, checkpoint="a", fingerprint="b", note="x" * 600).endswith("note=" + "x" * LONGEST_NOTE)
 
 
+def test_a_link_leaves_out_the_class_and_the_view_before_a_lesson() -> None:
+    parameters = {"class": ["BCDFGH"], "came_from": ["heads?layer=1"], "layer": ["1"]}
+    address = link("u", parameters, checkpoint="a", fingerprint="b")
+    assert parse_qs(urlsplit(address).query) == {"checkpoint": ["a"], "fingerprint": ["b"], "layer": ["1"]}
+
+
 def test_share_offers_the_same_view_on_the_web_page_where_one_is_named(open_app: Open, monkeypatch) -> None:
     app = open_app("attention", checkpoint="tiny-gpt", sentence="Hello.", layer="1")
     app.session_state[BUTTON] = True

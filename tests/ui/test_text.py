@@ -118,3 +118,7 @@ def test_bold_text_may_begin_and_end_with_any_space(space: str) -> None:
 )
 def test_a_document_shows_typed_text_as_its_characters(typed: str) -> None:
     assert unescape(markdown_html(as_plain(typed))) == typed
+
+
+def test_a_document_shows_tags_as_their_characters() -> None:
+    assert markdown_html("<b> & `<i>`") == "&lt;b&gt; &amp; <code>&lt;i&gt;</code>"

@@ -42,6 +42,12 @@ def empty(name: str, shape: list[int], end: int) -> dict:
     return {name: {"dtype": "F16", "shape": shape, "data_offsets": [end, end]}}
 
 
+def same_bytes(header: dict[str, dict], ending: str) -> dict[str, dict]:
+    """Return the tensors whose names have this ending, all with the numbers of the first one."""
+    names = [name for name in header if name.endswith(ending)]
+    return dict.fromkeys(names, header[names[0]])
+
+
 WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
     "a length beyond the file": (lambda h, b: safetensors(h, b, length=2**40), "is not a complete safetensors file"),
     "no header": (lambda h, b: safetensors(b"", b), "is not a complete safetensors file"),
@@ -97,6 +103,10 @@ WEIGHTS: dict[str, tuple[Callable[[dict, bytes], bytes], str]] = {
     "a name as long as a book": (
         lambda h, b: safetensors(h | empty("x" * 10**6, [0], len(b)), b),
         "an unexpected tensor 'xxx",
+    ),
+    "two tensors of the same bytes": (
+        lambda h, b: safetensors(h | same_bytes(h, "query_projection.weight"), b),
+        "does not begin where the tensor before it ends",
     ),
     "a header of spaces": (lambda h, b: safetensors(b" " * (LONGEST_HEADER + 1), b), "its header has 2,000,001 bytes"),
 }
