@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ui.classroom import class_state as classes
-from ui.classroom.attempts import Attempts
+from ui.classroom.attempts import MOST, MOST_OF_ADDRESS, SECONDS, Attempts
 from ui.classroom.class_state import OPEN, SHOWN, SOLVED, Class, Question
 
 CHOICE = Question("Which?", ("one", "two", "three"), answer="1")
@@ -130,12 +130,30 @@ def test_a_class_as_text_is_the_same_class() -> None:
             classes.from_json(wrong)
 
 
-def test_wrong_attempts_are_limited_for_a_while() -> None:
+def test_only_the_one_who_guesses_waits() -> None:
     now = [0.0]
-    attempts = Attempts(2, 60, clock=lambda: now[0])
-    for _ in range(2):
-        assert attempts.is_allowed()
-        attempts.count_failure()
-    assert not attempts.is_allowed()
-    now[0] = 60
-    assert attempts.is_allowed()
+    attempts = Attempts(clock=lambda: now[0])
+    for _ in range(MOST):
+        assert attempts.is_allowed("guesser", "192.0.2.7")
+        attempts.count_failure("guesser", "192.0.2.7")
+    assert not attempts.is_allowed("guesser", "192.0.2.7")
+    assert attempts.is_allowed("instructor", "192.0.2.7")
+    attempts.count_success("instructor")
+    for number in range(MOST_OF_ADDRESS):  # a program without cookies
+        attempts.count_failure(f"browser {number}", "192.0.2.7")
+    assert not attempts.is_allowed("another browser", "192.0.2.7")
+    assert attempts.is_allowed("instructor", "192.0.2.7")
+    assert attempts.is_allowed("another browser", "192.0.2.8")
+    now[0] = SECONDS
+    assert attempts.is_allowed("guesser", "192.0.2.7") and attempts.is_allowed("another browser", "192.0.2.7")
+
+
+def test_what_is_known_of_guessers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.classroom.attempts._FORGET_FROM", 10)
+    now = [0.0]
+    attempts = Attempts(clock=lambda: now[0])
+    for number in range(100):
+        now[0] += SECONDS / 5
+        attempts.count_failure(f"browser {number}", f"address {number}")
+        attempts.count_success(f"browser {number}")
+    assert len(attempts._failures) <= 12 and len(attempts._known) == 10

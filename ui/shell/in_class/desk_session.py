@@ -16,16 +16,18 @@ from ui.words.texts import common
 
 _CODE, _ENDED, _SAID = "desk: code", "desk: class has ended", "desk: line to show, and until when"
 _SAID_SECONDS = 6.0
-_attempts = Attempts(10, 60)  # wrong secrets at this server
+_attempts = Attempts()  # at the secret
 
 
 def unlock(secret: str) -> str:
     """Open the desk for this session; return the name of a message if that is refused, else ""."""
-    if not _attempts.is_allowed():
+    browser, address = membership.visitor()
+    if not _attempts.is_allowed(browser, address):
         return "wait"
     if not membership.classes_exist() or not hmac.compare_digest(secret.encode(), settings().instructor.encode()):
-        _attempts.count_failure()
+        _attempts.count_failure(browser, address)
         return "wrong_secret"
+    _attempts.count_success(browser)
     membership.open_desk()
     return ""
 

@@ -25,9 +25,9 @@ from ui.shell.in_class.shared_view import current_view, focus_of
 from ui.words.texts import common, quote
 
 _TOKEN, _REFUSED, _NOTE = "class: token", "class: refused code", "class: note"
-_ATTEMPTS, _WHO = "class: attempts", "class: student"
+_WHO = "class: student"
 _FOLLOWED, _OWN_VIEW, _DESK = "class: number of the followed view", "class: own view", "class: desk is open"
-_all_attempts = Attempts(300, 60)  # wrong codes at this server, so that nobody finds a class by trying
+_attempts = Attempts()  # at codes, so that nobody finds a class by trying
 
 
 def classes_exist() -> bool:
@@ -58,22 +58,22 @@ def enter() -> None:
 
 def join(typed: str) -> bool:
     """Join the class with a code that was typed or is in the address; return whether that succeeded."""
-    own: Attempts = st.session_state.setdefault(_ATTEMPTS, Attempts(10, 60))
-    if not (own.is_allowed() and _all_attempts.is_allowed()):
+    browser, address = visitor()
+    if not _attempts.is_allowed(browser, address):
         return _refuse(typed, "attempts")
     code = read_code(typed)
-    who = student_id(code, _token())
+    who = student_id(code, browser)
     try:
         found = class_store().change(code, lambda state: classes.join(state, who, now=time.time())) if code else None
     except StoreError:
         st.session_state[_NOTE] = "unreachable"  # the next run tries again
         return False
     if found is None:
-        own.count_failure()
-        _all_attempts.count_failure()
+        _attempts.count_failure(browser, address)
         return _refuse(typed, "unknown")
     if who not in found.students:
         return _refuse(typed, "full")
+    _attempts.count_success(browser)
     for key in (_REFUSED, _NOTE, _OWN_VIEW):
         st.session_state.pop(key, None)
     st.session_state[_FOLLOWED] = found.students[who].followed  # before a reload
@@ -190,6 +190,7 @@ def _keep_checkpoint(name: str) -> None:
     shared_focus.add_note(common("class.kept", name=name))
 
 
-def _token() -> str:
-    """Return the browser's token; without cookies, one of this session."""
-    return browser_token() or st.session_state.setdefault(_TOKEN, secrets.token_hex(16))
+def visitor() -> tuple[str, str]:
+    """Return a browser's token (one of this session, without cookies) and its address, "" for this machine."""
+    browser = browser_token() or st.session_state.setdefault(_TOKEN, secrets.token_hex(16))
+    return browser, st.context.ip_address or ""
