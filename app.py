@@ -1,5 +1,9 @@
 """Glassformer: follow a sentence through a Transformer. Start with ``streamlit run app.py``."""
 
+from transformer.system.offline import stay_offline
+
+stay_offline()
+
 import streamlit as st
 
 from ui.server.freed_memory import give_back_what_is_freed

@@ -7,9 +7,11 @@ Everything else is set in ``.streamlit/config.toml``, as always.
 """
 
 from transformer.system.import_path import drop_current_folder
+from transformer.system.offline import stay_offline
 
 if __name__ == "__main__":
     drop_current_folder()  # before the other imports, which a file in the current folder could shadow
+    stay_offline()
 
 import argparse
 import asyncio

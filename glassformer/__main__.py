@@ -12,11 +12,13 @@ The same as ``python -m deploy.serve`` in a checkout.
 import sys
 
 from transformer.system.import_path import drop_current_folder
+from transformer.system.offline import stay_offline
 
 
 def main() -> None:
     """Run the command ``glassformer``."""
     drop_current_folder()  # before the other imports, which a file in the current folder could shadow
+    stay_offline()
     from glassformer import APP
     from transformer.system.terminal import escape_output
 

@@ -1,9 +1,11 @@
 """Command line of ``python -m transformer``: results on standard output, problems on standard error."""
 
 from transformer.system.import_path import drop_current_folder
+from transformer.system.offline import stay_offline
 
 if __name__ == "__main__":
     drop_current_folder()  # before the other imports, which a file in the current folder could shadow
+    stay_offline()
 
 import importlib.util
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Limits on a third-party ``config.json``, wherever a field stands in it, before anything is built from it."""
+"""Limits on a third-party ``config.json``, wherever a field stands in it; they hold before a build."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock, Timer
 
 from transformer.errors import CheckpointError, InputError
+from transformer.system import offline
 from transformer.system.python_process import start_python
 from transformer.text.message import Message
 from transformer.text.tokenizer_files import unreadable
@@ -25,9 +26,7 @@ _MOST_REMEMBERED = 1000
 _LONGEST_ANSWER = 200_000_000  # bytes; Gemma's vocabulary takes 6 million
 _WAITING = 4  # multiple of a request's processor time, for busy machines and files without end
 _SETTINGS = {
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
+    **offline.SETTINGS,
     "TRANSFORMERS_VERBOSITY": "critical",
     "TOKENIZERS_PARALLELISM": "false",
     "MALLOC_ARENA_MAX": "2",
