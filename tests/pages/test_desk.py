@@ -330,6 +330,27 @@ def test_who_leaves_is_deleted_and_may_come_back(open_app, desk: AppTest) -> Non
     assert len(state(desk).students) == 1 and bar(student)
 
 
+def test_the_instructor_removes_a_student_and_closes_the_door(open_app, desk: AppTest) -> None:
+    app = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
+    desk.session_state["desk who"] = True
+    desk.run()
+    assert desk.button(key="desk remove").disabled
+    desk.selectbox(key="desk student").set_value(student_of(state(desk))).run()
+    desk.button(key="desk remove").click().run()
+    is_fine(desk)
+    assert not state(desk).students
+    app.run()
+    assert [one.value for one in app.info] == [common("class.removed", code=f"'{code_of(desk)}'")]
+    assert not bar(app) and app.session_state["focus"].sentence == OWN
+
+    desk.toggle(key="desk door").set_value(True).run()
+    late = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    assert [one.value for one in late.info] == [common("class.closed", code=f"'{code_of(desk)}'")]
+    desk.toggle(key="desk door").set_value(False).run()
+    open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    assert len(state(desk).students) == 1
+
+
 def test_a_browser_that_comes_back_is_the_same_student(open_app, desk: AppTest, monkeypatch) -> None:
     monkeypatch.setattr(membership, "browser_token", lambda: "the cookie of one browser")
     before, after = (open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)}) for _ in range(2))

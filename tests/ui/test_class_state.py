@@ -43,6 +43,27 @@ def test_a_full_class_admits_nobody_else() -> None:
     assert classes.join(state, "0", now=0) is state
 
 
+def test_one_network_address_cannot_fill_a_class() -> None:
+    state = a_class("ann")
+    for number in range(classes.MOST_STUDENTS):
+        state = classes.join(state, f"program {number}", now=0, origin="one machine")
+    assert len(state.students) == 1 + classes.MOST_OF_ADDRESS
+    assert classes.obstacle(state, "one more", "one machine") == "full"
+    assert "bob" in classes.join(state, "bob", now=0, origin="another").students
+
+
+def test_who_is_removed_cannot_come_back_and_a_closed_door_keeps_strangers_out() -> None:
+    state = classes.answer(classes.ask(a_class("ann", "bob"), CHOICE), "ann", 0, "1")
+    state = classes.remove(state, "ann")
+    assert [*state.students] == ["bob"] and not state.question.answers
+    assert classes.join(state, "ann", now=0) is state and classes.obstacle(state, "ann") == "removed"
+    closed = classes.close_door(state, is_closed=True)
+    assert classes.join(closed, "eve", now=0) is closed and classes.obstacle(closed, "eve") == "closed"
+    assert classes.join(closed, "bob", now=0) is closed and "bob" in closed.students
+    assert classes.from_json(classes.to_json(closed)) == closed
+    assert "eve" in classes.join(classes.close_door(closed, is_closed=False), "eve", now=0).students
+
+
 def test_an_answer_counts_once_and_can_be_changed_until_it_is_solved() -> None:
     state = classes.ask(a_class("ann", "bob"), CHOICE)
     state = classes.answer(classes.answer(state, "ann", 0, "2"), "ann", 0, "1")

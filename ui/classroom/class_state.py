@@ -24,6 +24,8 @@ RENEWED = 60  # seconds between two prolongations by the instructor's page
 ACTIVE = 30.0  # seconds without a report after which a student counts as away
 SEEN = 10.0  # seconds between two reports that a student's page is still open
 MOST_STUDENTS, MOST_QUESTIONS = 200, 60
+MOST_OF_ADDRESS = 100  # students who join from one network address: one machine cannot fill a class
+MOST_REMOVED = 1000  # ids that are kept out
 LEAST_OPTIONS, MOST_OPTIONS = 2, 6
 LONGEST_PROMPT, LONGEST_OPTION, LONGEST_ANSWER, LONGEST_VIEW = 400, 200, 40, 4000
 OPEN, SHOWN, SOLVED = PHASES = ("open", "shown", "solved")
@@ -39,12 +41,14 @@ class Student:
         page: The page that is open.
         seen: Time of the last report.
         followed: Number of the instructor's view that was opened last.
+        origin: A text that students with the same network address share; the address cannot be found from it.
     """
 
     number: int
     page: str = ""
     seen: float = 0.0
     followed: int = 0
+    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,8 @@ class Class:
         view: The view that was opened last, if any.
         is_asking: Whether the last question is still on the students' pages.
         joined: How many students have ever joined.
+        is_closed: Whether nobody else can join.
+        removed: Ids of the students whom the instructor has removed, who cannot join again.
     """
 
     code: str
@@ -100,6 +106,8 @@ class Class:
     is_asking: bool = False
     students: Mapping[str, Student] = field(default_factory=dict)
     joined: int = 0
+    is_closed: bool = False
+    removed: tuple[str, ...] = ()
 
     @property
     def question(self) -> Question | None:
@@ -130,12 +138,22 @@ def student_id(code: str, token: str) -> str:
 # What a student does
 
 
-def join(state: Class, who: str, *, now: float) -> Class:
-    """Add a student, or leave the class as it is if the student is in it or it is full."""
-    if who in state.students or len(state.students) >= MOST_STUDENTS:
+def join(state: Class, who: str, *, now: float, origin: str = "") -> Class:
+    """Add a student, or leave the class as it is if the student is in it or ``obstacle`` names a reason."""
+    if who in state.students or obstacle(state, who, origin):
         return state
-    student = Student(number=state.joined, seen=now)
+    student = Student(number=state.joined, seen=now, origin=origin)
     return replace(state, students={**state.students, who: student}, joined=state.joined + 1)
+
+
+def obstacle(state: Class, who: str, origin: str = "") -> str:
+    """Return why a new student cannot join: "removed", "closed", "full" or ""."""
+    if who in state.removed:
+        return "removed"
+    if state.is_closed:
+        return "closed"
+    same = sum(student.origin == origin for student in state.students.values()) if origin else 0
+    return "full" if len(state.students) >= MOST_STUDENTS or same >= MOST_OF_ADDRESS else ""
 
 
 def leave(state: Class, who: str) -> Class:
@@ -234,6 +252,16 @@ def show(state: Class, page: str, address: str, *, checkpoint: str, moves: bool)
     return replace(state, view=view, checkpoint=checkpoint if state.checkpoint else "")
 
 
+def remove(state: Class, who: str) -> Class:
+    """Remove a student, with all answers, for good."""
+    return replace(leave(state, who), removed=(*state.removed, who)[-MOST_REMOVED:])
+
+
+def close_door(state: Class, is_closed: bool) -> Class:
+    """Let nobody else join, or everybody again."""
+    return replace(state, is_closed=is_closed)
+
+
 def keep_checkpoint(state: Class, checkpoint: str) -> Class:
     """Keep everybody on one checkpoint; "" lets everybody choose."""
     return replace(state, checkpoint=checkpoint)
@@ -290,6 +318,7 @@ def from_json(text: str | bytes) -> Class:
             raise ValueError("another version wrote it")
         values["view"] = View(**values["view"]) if values["view"] else None
         values["students"] = {who: Student(**one) for who, one in values["students"].items()}
+        values["removed"] = tuple(values.get("removed", ()))
         values["questions"] = tuple(Question(**one | {"options": tuple(one["options"])}) for one in values["questions"])
         return Class(**values)
     except (TypeError, KeyError, AttributeError, ValueError) as error:

@@ -74,9 +74,31 @@ def _class_panel(p: Page) -> None:
                 for one, student in state.students.items():
                     where = titles.get(student.page, student.page) if one in active else p.text["away"]
                     st.markdown(f"{student_name(state, one)} · {as_plain(where)}")
+                _remove_student(p, state)
+        _close_door(p, state)
         _keep_checkpoint(p, state)
         if state.view and st.button(p.text["resume"], key="desk resume", icon=":material/visibility:"):
             open_view(state.view.page, state.view.address)
+
+
+def _remove_student(p: Page, state: Class) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        who = st.selectbox(
+            p.text["student"], list(state.students), index=None, key="desk student",
+            format_func=lambda who: student_name(state, who),
+        )  # fmt: skip
+        st.button(
+            p.text["remove"], key="desk remove", help=p.text["remove_help"], disabled=who is None,
+            on_click=lambda: desk_session.change(lambda state: classes.remove(state, who)),
+        )  # fmt: skip
+
+
+def _close_door(p: Page, state: Class) -> None:
+    st.session_state["desk door"] = state.is_closed
+    st.toggle(
+        p.text["close_door"], key="desk door", help=p.text["close_door_help"],
+        on_change=lambda: desk_session.change(partial(classes.close_door, is_closed=st.session_state["desk door"])),
+    )  # fmt: skip
 
 
 def _keep_checkpoint(p: Page, state: Class) -> None:

@@ -60,8 +60,9 @@ def _student_bar(page: str) -> None:
     except StoreError:
         st.caption(f":material/cloud_off: {common('class.unreachable')}")
         return
-    if state is None:
-        membership.forget("ended")
+    who = membership.student()
+    if state is None or who not in state.students:
+        membership.forget("ended" if state is None else "removed" if who in state.removed else "left")
         st.rerun()
     _follow_instructor(state)
     with st.container(key="class bar", gap="xsmall"):

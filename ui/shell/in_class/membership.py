@@ -4,6 +4,7 @@ A student is recognised by a token that the browser keeps, even when the page is
 address contains only the code. So whoever receives a student's link joins as another student.
 """
 
+import hmac
 import secrets
 import time
 from contextlib import suppress
@@ -27,6 +28,7 @@ from ui.words.texts import common, quote
 _TOKEN, _REFUSED, _NOTE = "class: token", "class: refused code", "class: note"
 _WHO = "class: student"
 _FOLLOWED, _OWN_VIEW, _DESK = "class: number of the followed view", "class: own view", "class: desk is open"
+_SECRET = secrets.token_bytes(32)
 _attempts = Attempts()  # at codes, so that nobody finds a class by trying
 
 
@@ -62,9 +64,13 @@ def join(typed: str) -> bool:
     if not _attempts.is_allowed(browser, address):
         return _refuse(typed, "attempts")
     code = read_code(typed)
-    who = student_id(code, browser)
+    who, origin = student_id(code, browser), _origin(address)
+
+    def change(state: Class) -> Class:
+        return classes.join(state, who, now=time.time(), origin=origin)
+
     try:
-        found = class_store().change(code, lambda state: classes.join(state, who, now=time.time())) if code else None
+        found = class_store().change(code, change) if code else None
     except StoreError:
         st.session_state[_NOTE] = "unreachable"  # the next run tries again
         return False
@@ -72,7 +78,7 @@ def join(typed: str) -> bool:
         _attempts.count_failure(browser, address)
         return _refuse(typed, "unknown")
     if who not in found.students:
-        return _refuse(typed, "full")
+        return _refuse(typed, classes.obstacle(found, who, origin) or "full")
     _attempts.count_success(browser)
     for key in (_REFUSED, _NOTE, _OWN_VIEW):
         st.session_state.pop(key, None)
@@ -80,6 +86,11 @@ def join(typed: str) -> bool:
     st.session_state[_WHO] = who
     shared_focus.set_class_code(code)
     return True
+
+
+def _origin(address: str) -> str:
+    """Return a text for a network address, another one in each process; "" for this machine."""
+    return hmac.new(_SECRET, address.encode(), "sha256").hexdigest()[:16] if address else ""
 
 
 def _refuse(typed: str, reason: str) -> bool:
@@ -113,14 +124,13 @@ def student() -> str:
 
 
 def report(page: str) -> Class | None:
-    """Record which page is open, and return the class; ``None`` if it or its student is gone.
+    """Record which page is open, and return the class, which may lack this student; ``None`` if it is gone.
 
     Raises:
         StoreError: If the store cannot be reached.
     """
     code, who, now = shared_focus.class_code(), student(), time.time()
-    state = refresh(class_store(), code, lambda state: classes.see(state, who, page, now=now))
-    return state if state is not None and who in state.students else None
+    return refresh(class_store(), code, lambda state: classes.see(state, who, page, now=now))
 
 
 def answer(number: int, text: str) -> None:
@@ -193,4 +203,4 @@ def _keep_checkpoint(name: str) -> None:
 def visitor() -> tuple[str, str]:
     """Return a browser's token (one of this session, without cookies) and its address, "" for this machine."""
     browser = browser_token() or st.session_state.setdefault(_TOKEN, secrets.token_hex(16))
-    return browser, st.context.ip_address or ""
+    return browser, str(st.context.ip_address or "")
