@@ -1,4 +1,4 @@
-"""No program of this project asks a hub because a file names something there; only ``fetch`` downloads."""
+"""No program asks a hub because a file names something there; only ``fetch`` downloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building a network from a stranger's config: a limit on its modules and on its time."""
+"""Building a network from a stranger's config: limits on its modules, its time and its memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from torch import nn
 from torch.nn.modules.module import register_module_module_registration_hook
@@ -17,6 +18,7 @@ from transformer.errors import CheckpointError
 MOST_MODULES = 2**15  # the largest networks that are known have about 10,000
 SECONDS = 10.0  # of processor time; they take about two
 NUMBERS_PER_SECOND = 20_000_000  # at least, where a network receives its weights and computes
+_FLOAT = 4  # bytes
 _PAUSE = 0.05  # seconds between two looks at the clock
 
 _n_left: ContextVar[int | None] = ContextVar("glassformer_modules_left", default=None)
@@ -51,6 +53,37 @@ def bounded_build(n_numbers: int = 0) -> Iterator[None]:
         ) from error
     finally:
         _n_left.reset(token)
+
+
+@dataclass(frozen=True)
+class NetworkSize:
+    """Bytes that a network needs, counted from its shapes on the meta device.
+
+    Attributes:
+        parameters: Its weights, in float32.
+        buffers: Its tables that no file holds, such as causal masks and rotary angles.
+        trial: A bound on what trial passes record: the input and output of every module, and the maps.
+    """
+
+    parameters: int
+    buffers: int
+    trial: int
+
+    @property
+    def while_opening(self) -> int:
+        """What is needed besides the weights; a table is computed from others of its size, and a pass copies it."""
+        return 3 * self.buffers + self.trial
+
+
+def size_of_network(shapes: nn.Module, n_tokens: int, n_heads: int, n_layers: int) -> NetworkSize:
+    """Return the size of a network whose trial pass reads ``n_tokens`` tokens."""
+    parameters, buffers = list(shapes.parameters()), list(shapes.buffers())
+    widths = sum(parameter.shape[0] + parameter.shape[-1] for parameter in parameters if parameter.ndim > 1)
+    # Two passes are compared, and a recording has two copies of most vectors: one module's output is another's input.
+    trial = _FLOAT * (4 * n_tokens * widths + 2 * n_layers * n_heads * n_tokens**2)
+    return NetworkSize(
+        _FLOAT * sum(parameter.numel() for parameter in parameters), sum(each.nbytes for each in buffers), trial
+    )
 
 
 def _count_module(module: nn.Module, name: str, added: nn.Module | None) -> None:

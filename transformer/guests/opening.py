@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer.disk.config_limits import check_config
 from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, NotEnoughMemoryError
 from transformer.families.foreign_folder import FAMILIES, check_not_quantised, gives_vectors, pooling_of
 from transformer.families.lora import add_change, check_all_fit
 from transformer.families.memory import check_memory
@@ -21,7 +21,7 @@ from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
 from transformer.families.weights import all_finite, weight_files
 from transformer.guests.attention_function import register
-from transformer.guests.bounded_build import bounded_build
+from transformer.guests.bounded_build import bounded_build, size_of_network
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
 from transformer.guests.half_weights import fill_placeholders, kept_half, placeholder
 from transformer.guests.image_folder import image_class, image_input, pads_texts, text_class
@@ -37,6 +37,7 @@ from transformer.text.foreign.connection import EXTRA
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
 _UNREAD = ("auto_map", "attn_implementation", "experts_implementation", "output_attentions", "output_hidden_states")
+_BEFORE_PATCHES = 16  # tokens in front of the patches of an image: [CLS], registers
 _COUNTED = "position_ids"  # a buffer 0, 1, 2 … that older checkpoints hold (BERT, XLM-R); the network makes its own
 _TASKS = {
     "ForCausalLM": "decoder-only",
@@ -479,14 +480,19 @@ def _network(
     try:
         with bounded_build(), torch.device("meta"):
             shapes = model_class(theirs)
-        expected = sum(parameter.numel() for parameter in shapes.parameters())
+        n_tokens = N_SOURCE if config.image is None else config.image.n_patches + _BEFORE_PATCHES
+        size = size_of_network(shapes, n_tokens, config.n_heads, config.n_encoder_layers + config.n_decoder_layers)
+        expected = (size.parameters + size.buffers) // 4
         if expected > 4 * n_numbers + 2**24:
             raise CheckpointError("it holds {found} numbers but the config asks for {expected}",
                                   found=n_numbers, expected=expected)  # fmt: skip
         half = kept_half(shapes, {name: tensor for name, tensor in tensors.items() if name not in changes})
-        check_memory(folder, 4 * n_numbers - 2 * sum(sizes[name] for name in half))
+        weights = max(size.parameters, 4 * n_numbers) - 2 * sum(sizes[name] for name in half)
+        check_memory(folder, weights + size.while_opening)
         with bounded_build(n_numbers):
             network, report = _built(model_class, theirs, files, changes, half)
+    except NotEnoughMemoryError:
+        raise
     except CheckpointError as error:
         raise CheckpointError("{file} does not fit its config.json: {problems}", file=folder, problems=error) from error
     except Exception as error:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from tests.transformer.guests.tiny_guests import guest_checkpoint
+from tests.transformer.guests.tiny_image_guests import image_checkpoint
 from transformer import CheckpointError, load
+from transformer.errors import NotEnoughMemoryError
 from transformer.guests import bounded_build as limits
-from transformer.guests.bounded_build import bounded_build
+from transformer.guests.bounded_build import bounded_build, size_of_network
 
 
 def test_a_network_of_too_many_modules_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,3 +83,48 @@ def test_a_table_that_is_computed_number_by_number_does_not_take_minutes(
 def test_a_large_network_is_built(tmp_path: Path) -> None:
     with bounded_build(), torch.device("meta"):
         nn.ModuleList(nn.TransformerEncoderLayer(8, 2) for _ in range(300))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "expected"),
+    [
+        ("gpt_neo", {"max_position_embeddings": 20_000}, 200_667_680),  # two causal masks of 400 MB
+        ("gptj", {"n_positions": 2**26}, 268_476_144),  # a table of 1.1 GB
+    ],
+)
+def test_tables_that_no_file_holds_count_as_what_the_config_asks_for(
+    kind: str, changes: dict[str, int], expected: int, tmp_path: Path
+) -> None:
+    path = guest_checkpoint(kind, tmp_path)
+    if kind == "gpt_neo":
+        weights = load_file(path / "model.safetensors")
+        weights["transformer.wpe.weight"] = torch.zeros(20_000, 32)
+        save_file(weights, path / "model.safetensors", {"format": "pt"})
+    config = path / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | changes))
+    with pytest.raises(CheckpointError, match=f"the config asks for {expected}"):
+        load(path)
+
+
+def test_the_memory_that_is_checked_includes_tables_and_the_trial_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = guest_checkpoint("gpt_neo", tmp_path, max_position_embeddings=2048)
+    image = image_checkpoint("vit", tmp_path)
+    free = 0
+    monkeypatch.setattr("transformer.families.memory.free_memory", lambda: free)
+    for path, least, most in ((text, 25_000_000, 30_000_000), (image, 500_000, 2_000_000)):
+        weights = (path / "model.safetensors").stat().st_size
+        free = weights + least
+        with pytest.raises(NotEnoughMemoryError, match="needs 0.0 GB of memory"):
+            load(path)
+        free = weights + most
+        load(path)
+
+
+def test_a_network_is_measured_by_its_shapes() -> None:
+    with torch.device("meta"):
+        network = nn.Sequential(nn.Linear(10, 20), nn.BatchNorm1d(20))
+    size = size_of_network(network, n_tokens=3, n_heads=2, n_layers=5)
+    assert size.parameters == 4 * (10 * 20 + 20 + 40) and size.buffers == 2 * 20 * 4 + 8
+    assert size.trial == 4 * (4 * 3 * (10 + 20) + 2 * 5 * 2 * 9) and size.while_opening == 3 * size.buffers + size.trial
