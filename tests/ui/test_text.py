@@ -120,5 +120,12 @@ def test_a_document_shows_typed_text_as_its_characters(typed: str) -> None:
     assert unescape(markdown_html(as_plain(typed))) == typed
 
 
+def test_a_language_ends_with_its_block() -> None:
+    before = texts.language()
+    with use_language("fr" if before == "en" else "en"):
+        assert texts.language() != before
+    assert texts.language() == before
+
+
 def test_a_document_shows_tags_as_their_characters() -> None:
     assert markdown_html("<b> & `<i>`") == "&lt;b&gt; &amp; <code>&lt;i&gt;</code>"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.attention_maps.attention_arithmetic import cell_arithmetic
+from transformer.attention_maps.attention_arithmetic import cell_arithmetic, query_arithmetic
 from transformer.attention_maps.attention_path import attention_path, norm_weighted, output_sum, value_norms
 from transformer.interventions.head_importance import head_effect
 from transformer.runs.inputs import prompt_ids
@@ -34,6 +34,13 @@ def place(request: pytest.FixtureRequest, tiny_checkpoint: Callable[[str], trans
     target = TARGET if checkpoint.config.has_decoder else None
     pads = 2 if checkpoint.config.has_encoder else 0
     return checkpoint, transformer.trace(checkpoint, SENTENCE, target, source_pads=pads), stack, kind
+
+
+def test_a_channel_of_each_heads_query_worked_out_by_hand_is_the_recorded_number(place: tuple) -> None:
+    checkpoint, trace, stack, kind = place
+    for head in range(checkpoint.config.n_heads):
+        found = query_arithmetic(trace, stack, 1, kind, head=head, row=0)  # at position 0 no query is rotated
+        assert found.value == pytest.approx(found.recorded, abs=1e-5)
 
 
 def test_every_cell_worked_out_by_hand_is_the_recorded_weight(place: tuple) -> None:
