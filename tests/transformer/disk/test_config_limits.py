@@ -82,3 +82,26 @@ def test_the_sizes_of_every_model_that_transformers_knows_are_accepted() -> None
         except CheckpointError as error:
             assert "backbone" in str(error), kind
     assert accepted > 300
+
+
+PARTS = {
+    "a backbone": {"model_type": "upernet", "head": {"auto_map": {"AutoBackbone": "modeling.M"}}},
+    "a tower": {**CLIP, "vision_config": {"auto_map": {"AutoModel": "modeling.M"}}},
+    "a part in a list": {**LLAMA, "more": [{"deeper": {"auto_map": {"AutoModel": "evil/x--modeling.M"}}}]},
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_code_of_a_part_is_refused_and_nobody_is_asked_to_run_it(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Transformers asks in the terminal whether to run the code of a part; "y" would run it."""
+    (tmp_path / "modeling.py").write_text("raise SystemExit('this ran')\n")
+
+    def ask(*_: object) -> str:
+        raise AssertionError("somebody was asked")
+
+    monkeypatch.setattr("builtins.input", ask)
+    for work in (load, config_of):
+        with pytest.raises(CheckpointError, match=r"\.auto_map names code of its own for a part of the model"):
+            work(folder_of(PARTS[part], tmp_path))
