@@ -94,7 +94,7 @@ def _hub_names() -> Iterator[str]:
         for snapshot in _folders(folder / "snapshots"):
             try:
                 fields = read_json(snapshot / CONFIG)
-                known = fields.get("model_type") in FAMILIES or can_run(fields)
+                known = str(fields.get("model_type")) in FAMILIES or can_run(fields)
             except CheckpointError:
                 known = len(list(files_of(snapshot))) == 1
             if known:

@@ -79,7 +79,7 @@ def can_run(fields: Mapping[str, object]) -> bool:
         return False
     from transformers import CONFIG_MAPPING
 
-    return fields.get("model_type") in CONFIG_MAPPING
+    return str(fields.get("model_type")) in CONFIG_MAPPING
 
 
 def with_defaults(fields: dict) -> dict:
@@ -99,8 +99,9 @@ def guest_config(folder: Path, fields: dict) -> GuestConfig:
     """
     try:
         return _config(folder, fields)
-    except CheckpointError as error:
-        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
+    except Exception as error:  # the code of transformers reads what a stranger wrote
+        problem = error if isinstance(error, CheckpointError) else _their_problem(fields, error)
+        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=problem) from error
 
 
 def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfig:

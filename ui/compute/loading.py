@@ -79,10 +79,17 @@ def checkpoint_names() -> tuple[str, ...]:
 def _inside(folder: Path) -> list[str]:
     try:
         return [
-            name for name in os.listdir(folder) if any(os.path.isfile(f"{folder}/{name}/{file}") for file in _LISTED)
+            name
+            for name in os.listdir(folder)
+            if _is_text(name) and any(os.path.isfile(f"{folder}/{name}/{file}") for file in _LISTED)
         ]
     except OSError:
         return []
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name can be sent to a browser and stand in an address: Linux accepts any bytes."""
+    return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
 def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
@@ -280,10 +287,18 @@ def config_of(name: str) -> ModelConfig:
     """Return the configuration alone, without the weights.
 
     Raises:
-        ValueError: If it is missing or wrong.
+        OSError: If it cannot be read.
+        ValueError: If it is missing or wrong, in whatever way: pages that list checkpoints skip it.
     """
-    path = checkpoint_path(name)
-    return _config(path, _stamp(path), name.startswith(OWN_CODE))
+    try:
+        path = checkpoint_path(name)
+        return _config(path, _stamp(path), name.startswith(OWN_CODE))
+    except (OSError, ValueError):
+        raise
+    except Exception as error:
+        raise transformer.CheckpointError(
+            "{name} cannot be read: {problem}", name=name[:200], problem=repr(error)[:300]
+        ) from error
 
 
 @once_a_run
