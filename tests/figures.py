@@ -174,22 +174,6 @@ def small_tree(*, n_steps: int = 2):
     return BeamTree(nodes, found, Beam(2, length_penalty=0.0))
 
 
-def small_flow():
-    """Return the flow into decoder token 1: from itself, from token 0 by a head, from two source tokens."""
-    from transformer.attribution.information_flow import Edge, Flow, Node
-
-    top = Node("decoder", 1, 1)
-    edges = (
-        Edge(Node("decoder", 0, 1), top, "residual", -1, 0.4),
-        Edge(Node("decoder", 0, 1), top, "self", 1, 0.05),
-        Edge(Node("decoder", 0, 0), top, "self", 0, 0.15),
-        Edge(Node("encoder", 0, 1), top, "cross", 0, 0.3),
-        Edge(Node("encoder", 0, 2), top, "cross", 1, 0.1),
-    )
-    weights = {top: 1.0} | {edge.source: edge.share for edge in edges[::-1]}
-    return Flow({top: 1.0}, 0.05, edges, weights, {top: 0.2})
-
-
 @pytest.fixture(scope="session")
 def figures(tokens, target, causal_view, candidates) -> dict:
     return every_figure(tokens, target, causal_view, candidates)
@@ -211,7 +195,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
-    from views.paths import edges_figure, flow_figure
     from views.positions import attention_change_figure, distance_figures, encoding_figures
     from views.tokens import token_figures, word_piece_figures
     from views.training import time_lapse_figures
@@ -327,10 +310,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),
         "reshaping": decoding_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
-        "estimated_against_measured": edges_figure.estimated_against_measured(
-            share[:2], estimated=share[:2] / 2, labels=["·<b>", "$y$"]
-        ),
-        "flow_graph": flow_figure.flow_graph(small_flow(), tokens={"encoder": tokens, "decoder": target}),
         "firing_strips": firing_strips.firing_strips(
             [share, -share[:2] / 2],
             tokens=[tokens, TokenSequence(tokens.tokens[:2])],

@@ -13,7 +13,7 @@ from transformer.faults.forward_faults import LIVE_FAULTS
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import Example
 from transformer.heads.head_roles import sentence_roles
-from transformer.interventions.activation_patching import contrast_of
+from transformer.interventions.activation_patching import contrast, patch_grid, recovered_shares
 from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import Answer, read_answer
 from transformer.runs.edit_specs import edits_from
@@ -22,8 +22,8 @@ from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of
 from ui.lab.second_sentence import offered_pairs
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
+from views.compare.which_vector import PatchMap
 from views.lens.lens_view_model import LensViewModel, lens_view_model, telling_token
-from views.paths.paths_view_model import PathsViewModel, effect_size, paths_view_model
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class Consequences:
         pairs = offered_pairs(self.checkpoint, self.example.sentence, self.answer.text)
         return tuple(other for clean, other in pairs if clean == self.example.sentence)
 
-    def path(self) -> PathsViewModel:
-        """Paths: the swap that changes the prediction most clearly, and what brings it back."""
-
-        def size(other: str) -> float:
-            return effect_size(contrast_of(experiment(self.trace, sentence=other, keep_answer=True)))
-
-        return paths_view_model(self.trace, max(self.swaps, key=size))
+    def patched(self) -> PatchMap:
+        """Compare: what patching one vector undoes, for the first swap that is offered."""
+        both = contrast(self.trace, self.swaps[0])
+        turn = both.most_changed_turn
+        grid = patch_grid(both, turn)
+        places = [place for row in grid for place in row if place is not None]
+        return PatchMap(both, turn, grid, recovered_shares(both, turn, [places])[0])
 
     def comparison(self) -> CompareViewModel:
         """Compare: the sentence beside the first swap, on the head whose maps differ most."""

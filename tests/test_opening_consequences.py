@@ -48,10 +48,10 @@ def test_masks_change_the_output_when_the_opened_cell_is_blocked(opened: Consequ
     assert opened.with_cell_blocked().text != opened.answer.text
 
 
-def test_paths_open_on_a_swap_that_changes_the_prediction(opened: Consequences) -> None:
-    path = opened.path()
-    assert path.effect == "flips"
-    assert path.strongest_share > 0.4
+def test_compare_opens_on_a_swap_that_changes_the_prediction(opened: Consequences) -> None:
+    found = opened.patched()
+    assert found.turn.corrupt < 0 < found.turn.clean
+    assert found.share(found.strongest) > 0.4
 
 
 def test_compare_opens_on_two_outputs_and_two_maps(opened: Consequences) -> None:

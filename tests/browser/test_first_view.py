@@ -18,7 +18,7 @@ MOST_CONTROLS, MOST_WORDS = 30, 120
 FIRST = ("overview", "attention", "decoding", "tokens")
 # Pages that show one picture and its sentence first, the rest below or behind "More": controls of the main area, and
 # words outside of controls, formulas and titles.
-SPARE = ("add_norm", "feed_forward", "heads", "masks", "surgery", "embeddings", "checkpoint", "positions", "paths")
+SPARE = ("add_norm", "feed_forward", "heads", "masks", "surgery", "embeddings", "checkpoint", "positions")
 # What can be operated, in main area and sidebar: the options of one choice are one control, and so are the tokens of a
 # sentence, i.e. controls of one kind beside each other. `text` counts the words outside of controls.
 _COUNT = """() => {

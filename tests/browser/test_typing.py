@@ -207,40 +207,17 @@ def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[
         settle(page)
         assert asked(page).get("target") == text
         expect(target).to_have_value(text)
-    # By day, the next test types into another box of Paths.
-    for title, name in (("Compare", "Sentence B"), ("Paths", "Second sentence"))[: 1 if times == 1 else 2]:
-        second = page.get_by_role("textbox", name=name)
-        more = page.locator(".st-key-paths-more button").first  # the box is in its popover
-        for sentence, pause, press in gestures(times, seed=len(title)):
-            page.goto(f"{shipped}/{title.lower()}?layer=1")
-            settle(page)
-            if title == "Paths":
-                more.click()
-            hand.write(second, sentence)
-            page.wait_for_timeout(pause)
-            hand.click(link(page, "Tokens"), press=press)
-            is_open(page, "Tokens")
-            settle(page)
-            open_page(page, title)
-            if title == "Paths":
-                more.click()
-            expect(second, title).to_have_value(sentence)
-
-
-@pytest.mark.slow
-@OFTEN
-def test_a_page_that_is_clicked_opens_after_another_box(shipped: str, visit: Callable[..., Page], times: int) -> None:
-    """A page that is clicked right after typing opens, even if the page does not update while typing."""
-    page = visit(f"{shipped}/paths", width=1280, height=720)
-    hand = Hand(page)
-    for pause in PAUSES[:times]:
-        open_page(page, "Paths")
+    second = page.get_by_role("textbox", name="Sentence B")
+    for sentence, pause, press in gestures(times, seed=7):
+        page.goto(f"{shipped}/compare?layer=1")
         settle(page)
-        page.locator(".st-key-paths-more button").first.click()
-        hand.write(page.get_by_role("textbox", name="Measured against"), "chien")
+        hand.write(second, sentence)
         page.wait_for_timeout(pause)
-        hand.click(link(page, "Tokens"), press=0)
+        hand.click(link(page, "Tokens"), press=press)
         is_open(page, "Tokens")
+        settle(page)
+        open_page(page, "Compare")
+        expect(second).to_have_value(sentence)
 
 
 def test_the_page_follows_while_somebody_types(shipped: str, visit: Callable[..., Page]) -> None:

@@ -67,7 +67,7 @@ def compare(old: Recorded) -> list[tuple[str, str]]:
 
 def _compute(old: Recorded) -> dict[str, Value]:
     if old.page:
-        return readers.values_of_page(readers.open_view(old.page, old.address))
+        return readers.values_of_view(old.page, old.address)
     return readers.values_of_question(**old.address)
 
 

@@ -67,6 +67,20 @@ def open_view(page: str, address: Mapping[str, Any]) -> Any:
     return app.run()
 
 
+# Parts of a page that were recorded together and are shown one at a time now: page and parameter, and the value that
+# shows what was beside all others.
+APART = {("compare", "compare_more"): "maps"}
+
+
+def values_of_view(page: str, address: Mapping[str, Any]) -> dict[str, Value]:
+    """Return what a view shows, with the parts of the page that were beside it when it was recorded."""
+    values = values_of_page(open_view(page, address))
+    for (name, parameter), value in APART.items():
+        if page == name and parameter in address:
+            values = values_of_page(open_view(page, {**address, parameter: value})) | values
+    return values
+
+
 def full_address(app: Any, page: str) -> dict[str, str | list[str]]:
     """Return an address that fixes the view: the focus, and every control that is drawn."""
     from ui.shell import choice, page_state
@@ -346,11 +360,19 @@ def _importance(trace: Any, _: str) -> Answers:
     yield "kl", value_of([one.kl for one in found])
 
 
+def _first_turn(pair: Any) -> Any:
+    """Return the first word that the corrupted run predicts differently; otherwise the one that changed most."""
+    turns = pair.carried_turns
+    changed = [turn for turn in turns if turn.corrupt < 0 <= turn.clean]
+    words = [turn for turn in changed if pair._is_word(turn.answer) and pair._is_word(turn.other)]
+    return (words or changed or [max(turns, key=lambda turn: turn.clean - turn.corrupt)])[0]
+
+
 def _patching(trace: Any, other: str) -> Answers:
     from transformer.interventions.activation_patching import contrast, head_places, recovered_shares, token_places
 
     pair = contrast(trace, other)
-    turn = pair.first_turn
+    turn = _first_turn(pair)
     yield "turn", value_of([turn.row, turn.answer, turn.other], "exact")
     yield "differences", value_of([turn.clean, turn.corrupt])
     for stack in trace.stacks:

@@ -36,7 +36,7 @@ def _record_pages(model: Model, name: str, text: str, other: str) -> Iterator[Re
             continue
         known.add(same)
         began = time.process_time()
-        values = readers.values_of_page(readers.open_view(page, address))
+        values = readers.values_of_view(page, address)
         seconds = max(first, _since(began))  # the first opening computes what the second one finds computed
         yield Recorded(f"{model.name} / {name} / {page} / {view}", page, address, seconds, values)
 

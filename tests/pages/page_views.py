@@ -96,7 +96,6 @@ VIEWS = (
     View("surgery", EDITS, TRANSLATOR),
     View("lens"),
     View("lens", {"lens_view": page_text("lens")["view_author"]}),
-    View("paths"),
     View("compare"),
     View("compare", box="second", nothing=page_text("compare")["second_empty"]),
     View("compare", {"compare_mode": "checkpoints"}),

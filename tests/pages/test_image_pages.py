@@ -19,7 +19,7 @@ from ui.words.texts import common, page_text
 
 pytest.importorskip("transformers")
 KINDS = ("vit", "dinov2_with_registers", "siglip")
-PREDICTING = ("decoding", "surgery", "lens", "paths")
+PREDICTING = ("decoding", "surgery", "lens")
 
 
 @pytest.fixture(scope="module")

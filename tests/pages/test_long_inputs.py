@@ -83,15 +83,12 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-# Patching runs a pass for every location: minutes at 256 tokens, with progress and a cancel button. The tiny models
-# reach their limit.
-WITHOUT_PATCHING = [page for page in PAGES if page != "paths"]
 LONG = pytest.mark.parametrize("n_tokens", [64, pytest.param(256, marks=pytest.mark.nightly)])
 
 
 @pytest.mark.slow
 @LONG
-@pytest.mark.parametrize(("name", "page"), in_turn(("en-fr", "gpt-en"), WITHOUT_PATCHING, one_in=2))
+@pytest.mark.parametrize(("name", "page"), in_turn(("en-fr", "gpt-en"), PAGES, one_in=2))
 def test_a_model_that_ships(shipped: Path, name: str, page: str, n_tokens: int) -> None:
     """In every run on half of the pages, since a tiny model reaches its limit on each of them."""
     read_all_of_it(opened(page, name, of_length(name, n_tokens)))

@@ -14,6 +14,7 @@ from ui.words.texts import page_text
 
 SENTENCE = "The cat sat on the mat."
 CELL = {"query": 1, "key": 1}
+SECOND = {"second": "The dog sat on the mat."}
 SHOWN = {name: page_text("attention")[f"show_{name}"] for name in ("lines", "values", "rollout")}
 # page, parameters of the address, key of the figure, event, the browser's message, the expected change
 CLICKS = {
@@ -34,14 +35,14 @@ CLICKS = {
     ),
     "mask": ("masks", {}, "mask editor", "edit", {"cells": [0, 1], "allowed": False}, {}),
     "places": (
-        "paths",
-        {"paths_section": "tokens", "paths_tokens": "true"},
+        "compare",
+        {"compare_more": "vectors", "paths_tokens": "true"} | SECOND,
         "patching",
         "click",
         CELL,
         {"layer": 1, "token": 1},
     ),
-    "compared heads": ("compare", {}, "compare heads", "click", CELL, {"layer": 1, "head": 1}),
+    "compared heads": ("compare", {"compare_more": "heads"}, "compare heads", "click", CELL, {"layer": 1, "head": 1}),
     "cards": ("tokens", {}, "token cards", "chosen", {"row": 0, "card": 2}, {"token": 2}),
     "swapped": (
         "positions",
@@ -65,13 +66,12 @@ LEADS = {
         {"query": 0, "key": 1},
         "attention",
     ),
-    "patched head": ("paths", {"paths_section": "heads"}, "patching", "click", CELL, "attention"),
-    "sender": (
-        "paths",
-        {"paths_section": "edges", "stack": "decoder", "kind": "cross", "layer": "1"},
-        "path patching",
+    "patched head": (
+        "compare",
+        {"compare_more": "vectors", "paths_section": "heads"} | SECOND,
+        "patching",
         "click",
-        {"query": 0, "key": 0},
+        CELL,
         "attention",
     ),
 }

@@ -261,11 +261,6 @@ def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
         assert app.query_params["pads"] == "3", page
 
 
-def test_what_a_convolution_mixes_has_no_routes(open_family: Callable) -> None:
-    app = fine(open_family("paths", checkpoint="hf-deberta", paths_section="flow"))
-    assert any("its paths are not drawn" in info.value for info in app.info)
-
-
 @pytest.mark.parametrize(
     ("checkpoint", "factor"), [("hf-gpt2", ""), ("hf-gemma2", "√d_model"), ("hf-marian", "√d_model")]
 )

@@ -70,7 +70,6 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     ],
     "surgery": [{"edit": ["zero:encoder.0.self.1", "patch:decoder.1.cross.0=It is <b>raining</b> & cold."]}],
     "lens": [{"lens_view": "after every layer"}, {"lens_view": "who wrote it"}],
-    "paths": [{"paths_section": "heads"}],
     "compare": [{"second": "She went to the <i>sea</i>."}, {"compare_mode": "checkpoints", "other": "tiny-gpt"}],
     "training": [{"training section": "now"}, {"training section": "step"}],
     "checkpoint": [{}],
@@ -115,7 +114,6 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
         {"surgery more": "steer", "steer_source": "word"},
         {"surgery more": "steer", "steer_source": "class", "checkpoint": "tiny-sentiment", **ENCODER},
     ],
-    "paths": [{"paths_section": section} for section in ("tokens", "edges", "flow", "many")],
 }
 # Only with longer texts, words of the tiny tokenizer, images, a narrow layer, or a third file of one model.
 IN_NO_VIEW = {

@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_read_leaves_the_sound_and_says_why(monkeypatch: p
     assert not own_files.own_files() and own_files.problem() == ""
 
 
-@pytest.mark.parametrize(("page", "said"), [("masks", "no_masks"), ("paths", "no_paths"), ("compare", "no_comparison")])
+@pytest.mark.parametrize(("page", "said"), [("masks", "no_masks"), ("compare", "no_comparison")])
 def test_a_page_about_words_or_cells_says_so_in_one_line(page: str, said: str) -> None:
     app = opened(page, stack="decoder", kind="cross")
     assert len(app.info) == 1 and common(f"sound.{said}", count=50)[:40] in app.info[0].value

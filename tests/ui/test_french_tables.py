@@ -65,7 +65,6 @@ SECTIONS = [
     ("heads", {"heads_section": "rows"}),
     ("masks", {"masks_view": "padding"}),
     ("attention", {"attention_section": "trust"}),
-    ("paths", {"paths_section": "flow"}),
 ]
 
 

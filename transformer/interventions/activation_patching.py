@@ -93,15 +93,20 @@ class Contrast:
         return tuple(turn for turn in self.turns if turn.row not in swapped) or self.turns
 
     @property
-    def first_turn(self) -> Turn:
-        """First word that the corrupted run predicts differently; otherwise the one that changed most.
+    def most_changed_turn(self) -> Turn:
+        """The word that the corrupted run predicts differently, by the largest change of clean − corrupt.
 
-        A part of a word is taken only if no whole word changes.
+        A part of a word is taken only if no whole word changes, and an unchanged prediction if none changes.
         """
         turns = self.carried_turns
         changed = [turn for turn in turns if turn.corrupt < 0 <= turn.clean]
         words = [turn for turn in changed if self._is_word(turn.answer) and self._is_word(turn.other)]
-        return (words or changed or [max(turns, key=lambda turn: turn.clean - turn.corrupt)])[0]
+        return max(words or changed or turns, key=lambda turn: turn.clean - turn.corrupt)
+
+    def display(self, id: int) -> str:
+        """Return how an output token, or a class, is displayed."""
+        names = self.checkpoint.config.class_names
+        return names[id] if self.checkpoint.config.n_classes else self.checkpoint.tokenizer.display(id)
 
     def _is_word(self, id: int) -> bool:
         """Whether an output begins a word and is more than a letter, as far as a single token can tell."""
@@ -204,6 +209,32 @@ def head_places(contrast: Contrast, stack: str) -> list[list[Place]]:
         if part == "self_heads" or cross
         for layer in range(n_layers)
     ]
+
+
+def patch_grid(
+    contrast: Contrast, turn: Turn, *, heads: bool = False, every_part: bool = False
+) -> tuple[tuple[Place | None, ...], ...]:
+    """Return the locations of a map, [row][column]; ``None`` where a stack has no such part.
+
+    For vectors, the columns are the encoder's tokens followed by the decoder's up to the row of the word, and the rows
+    are layers, of the residual stream only or of ``every_part``. For ``heads``, each attention layer of each kind has a
+    row.
+    """
+    stacks = tuple(contrast.clean)
+    if heads:
+        own = [row for stack in stacks for row in head_places(contrast, stack)]
+        most = max(map(len, own))
+        return tuple((*row, *[None] * (most - len(row))) for row in own)
+    by_stack = [{row[0][1:3]: row for row in token_places(contrast, turn, stack)} for stack in stacks]
+    widths = [len(next(iter(rows.values()))) for rows in by_stack]
+    parts = PARTS if every_part else PARTS[:1]
+    order = sorted(
+        {at for rows in by_stack for at in rows if at[0] in parts}, key=lambda at: (PARTS.index(at[0]), at[1])
+    )
+    return tuple(
+        tuple(place for rows, width in zip(by_stack, widths, strict=True) for place in rows.get(at, [None] * width))
+        for at in order
+    )
 
 
 def recovered_shares(

@@ -24,11 +24,9 @@ from ui.words.texts import common, page_text
 SIDEBAR_WIDTH = 280  # pixels
 DESK = "desk"  # the instructor's page, on a server that has a secret for it
 NO_SENTENCE = ("by_hand", "checkpoint", DESK, "lessons")  # pages that show no sentence
-# Pages of older links: the page where their content is now, and the choices there that show it.
-FORMER: dict[str, tuple[str, dict[str, str]]] = {
-    "glossary": ("overview", {}),
-    "bugs": ("lessons", {"exercise": "bugs"}),
-}
+FORMER = {"glossary": "overview", "bugs": "lessons", "paths": "compare"}  # where older links lead
+# The choices there that show the content of the former page.
+_SHOWING = {"bugs": {"exercise": "bugs"}, "paths": {"compare_more": "vectors"}}
 _ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
 LABORATORY_SIGN = ":material/science:"  # sign before the name of each laboratory page, and on the page itself
 
@@ -80,7 +78,6 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("masks"),
         Entry("surgery"),
         Entry("lens"),
-        Entry("paths"),
         Entry("compare"),
         Entry("training"),
         Entry("checkpoint"),
@@ -201,14 +198,16 @@ def _open_named_page(existing: dict[str, StreamlitPage]) -> None:
 
 def _by_its_name(name: str, existing: dict[str, StreamlitPage]) -> StreamlitPage:
     """Return a page at ``/name``, which is the first page, served at "/", or a former one."""
-    wanted, _ = FORMER.get(name, (name, {}))
+    wanted = FORMER.get(name, name)
     lead = partial(_lead_from, name, existing)
     return st.Page(lead, title=existing[wanted].title, url_path=name, visibility="hidden")
 
 
 def _lead_from(name: str, existing: dict[str, StreamlitPage]) -> NoReturn:
     """Open a page by its name, or the one that has the content of a former page, and keep the view."""
-    wanted, choices = FORMER.get(name, (name, {}))
+    wanted, choices = FORMER.get(name, name), dict(_SHOWING.get(name, {}))
+    if name == "paths" and (second := address.value("paths corrupted")):
+        choices["second"] = second
     page_state.take_also(choices)
     if name == "glossary":
         st.session_state[PANEL], st.session_state[SEARCH] = True, address.value(SEARCH)

@@ -72,7 +72,7 @@ from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
 
-OF_WORDS = ("decoding", "surgery", "lens", "paths")  # pages about one token of the output, or a class
+OF_WORDS = ("decoding", "surgery", "lens")  # pages about one token of the output, or a class
 OF_MAPS = ("overview", "attention", "heads", "checkpoint")  # pages that need nothing but maps and tokens
 LACKING = {  # content of the other pages that a file of attention maps lacks; "model" for all others
     "tokens": "vocabulary",

@@ -43,6 +43,7 @@ from views.compare.run_comparison import (
     which_heads,
 )
 from views.compare.stream_distance_figure import stream_distance
+from views.compare.which_vector import which_vector
 
 _SECOND = "second"
 
@@ -65,15 +66,21 @@ def sentences(p: Page) -> None:
     else:
         say_what_changes(p, shown)
         show_answers(p, shown)
-    show_changed_row(p, shown)
-    show_maps(p, shown)
     if pair and pair["shows"] and not is_presenting():
         french = guess_language(" ".join(side.trace.text for side in shown.sides)) == "fr"
         st.caption(" ".join(pair[key] for key in ("shows", "in_french") if key in pair and (french or key == "shows")))
-    if chosen_option(p.text, "more", ["heads", "stream"], key="compare_more") == "heads":
-        which_heads(p, shown)
-    else:
-        _in_which_layer(p, shown)
+    parts = ["maps", "heads", "stream", *([] if p.encodes_sentences or p.reads_pictures else ["vectors"])]
+    match chosen_option(p.text, "more", parts, key="compare_more", label_visibility="collapsed", wrap=True):
+        case "maps":
+            show_changed_row(p, shown)
+            show_maps(p, shown)
+        case "heads":
+            which_heads(p, shown)
+        case "stream":
+            _in_which_layer(p, shown)
+        case "vectors":
+            which_vector(p, sentence)
+            return
     _code(p, shown)
 
 

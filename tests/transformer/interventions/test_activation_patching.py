@@ -78,7 +78,7 @@ def edit_of(place: Place, clean: dict) -> Edit:
 
 
 def test_every_place_is_what_one_run_with_one_patch_gives(both: Contrast) -> None:
-    turn = both.first_turn
+    turn = both.most_changed_turn
     clean, activations = difference(both, turn, both.clean)
     corrupt, _ = difference(both, turn, both.corrupt)
     assert (turn.clean, turn.corrupt) == pytest.approx((clean, corrupt), abs=1e-5)
@@ -101,7 +101,7 @@ def test_everything_patched_is_the_clean_run_and_nothing_patched_the_corrupt_one
 
 
 def test_shares_are_1_where_the_word_was_replaced_and_0_where_nothing_reads_it(both: Contrast) -> None:
-    turn, stack = both.first_turn, next(iter(both.clean))
+    turn, stack = both.most_changed_turn, next(iter(both.clean))
     (changed,) = both.differing[stack]
     places = token_places(both, turn, stack)
     heard: list[tuple[int, int]] = []
@@ -148,8 +148,9 @@ def test_a_typed_text_is_judged_by_predictions_that_attention_has_to_change() ->
     (swapped,) = both.differing["decoder"]
     logits = trace.values("decoder.logits")
     assert [turn.answer for turn in both.turns] == [int(logits[turn.row].argmax()) for turn in both.turns]
-    assert both.first_turn.row > swapped and both.first_turn.corrupt < 0 < both.first_turn.clean
+    assert both.most_changed_turn.row > swapped and both.most_changed_turn.corrupt < 0 < both.most_changed_turn.clean
     here = contrast(trace, "My grandmother bakes apple pie this Sunday.")  # “day” becomes “morning” at “this” itself
     assert (
-        any(turn.corrupt < 0 < turn.clean for turn in here.turns) and here.first_turn.row > here.differing["decoder"][0]
+        any(turn.corrupt < 0 < turn.clean for turn in here.turns)
+        and here.most_changed_turn.row > here.differing["decoder"][0]
     )

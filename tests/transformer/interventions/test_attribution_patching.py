@@ -45,7 +45,7 @@ def towards(name: str, index: int, wanted: torch.Tensor) -> Edit:
 def test_a_share_is_the_slope_towards_the_clean_run(kind: str, tiny_checkpoint: Callable) -> None:
     both = contrast_of(tiny_checkpoint(kind))
     both = replace(both, checkpoint=doubled(both.checkpoint))
-    turn, stack = both.first_turn, next(iter(both.clean))
+    turn, stack = both.most_changed_turn, next(iter(both.clean))
     with torch.inference_mode(), record() as clean:
         logits_at(both, turn, both.clean, 1)
     for places in (token_places(both, turn, stack), head_places(both, stack)):

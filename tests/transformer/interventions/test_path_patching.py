@@ -20,7 +20,7 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 def by_hand(both: Contrast, sender: Head, receiver: Head, inputs: tuple[str, ...]) -> float:
     """Run the whole model three times, as Wang et al. describe."""
-    turn = both.first_turn
+    turn = both.most_changed_turn
     clean, corrupt = (difference(both, turn, read)[1] for read in (both.clean, both.corrupt))
     frozen = []
     for name in corrupt:
@@ -51,7 +51,7 @@ def receivers(checkpoint: transformer.Checkpoint) -> list[Head]:
 def agrees(both: Contrast, inputs: tuple[str, ...]) -> None:
     for receiver in receivers(both.checkpoint):
         senders = senders_of(both, receiver)
-        found = path_patching(both, both.first_turn, receiver, inputs=inputs)
+        found = path_patching(both, both.most_changed_turn, receiver, inputs=inputs)
         assert found.shape == (len(senders),)
         wanted = [by_hand(both, sender, receiver, inputs) for sender in senders]
         np.testing.assert_allclose(found, wanted, atol=2e-4 * max(1.0, np.abs(wanted).max()))
@@ -78,11 +78,11 @@ def test_who_can_be_heard(tiny_checkpoint: Callable) -> None:
     assert Head("encoder", "self", 1, 0) in heard and crossing not in heard
     assert senders_of(both, Head("encoder", "self", 0, 0)) == ()
     later = [Head("decoder", "cross", 1, 1), crossing]
-    assert path_patching(both, both.first_turn, crossing, later).tolist() == [0, 0], "bitwise nothing"
+    assert path_patching(both, both.most_changed_turn, crossing, later).tolist() == [0, 0], "bitwise nothing"
     from_encoder = [head for head in heard if head.stack == "encoder"]
-    assert not path_patching(both, both.first_turn, crossing, from_encoder, inputs=("query",)).any()
-    assert path_patching(both, both.first_turn, crossing, from_encoder, inputs=("value",)).any()
+    assert not path_patching(both, both.most_changed_turn, crossing, from_encoder, inputs=("query",)).any()
+    assert path_patching(both, both.most_changed_turn, crossing, from_encoder, inputs=("value",)).any()
     with pytest.raises(ValueError, match="'score' is not an input of a head"):
-        path_patching(both, both.first_turn, crossing, inputs=("score",))
+        path_patching(both, both.most_changed_turn, crossing, inputs=("score",))
     with pytest.raises(ValueError, match="this model has no head"):
         senders_of(both, Head("decoder", "cross", 9, 0))

@@ -10,7 +10,7 @@ from ui.words.texts import common
 
 _component = component("typing", Path(__file__).with_name("typing.js"))
 # Keys of all boxes that are followed, on any page.
-BOXES = ("sidebar sentence", "sidebar target", "second", "paths corrupted", "lens_second", "patch sentence")
+BOXES = ("sidebar sentence", "sidebar target", "second", "lens_second", "patch sentence")
 
 
 def follow_typing(*, line: bool = True) -> None:
