@@ -45,7 +45,9 @@ def test_compose_fits_the_compose_specification() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("resource", KUBERNETES, ids=lambda resource: resource["kind"])
+@pytest.mark.parametrize(
+    "resource", KUBERNETES, ids=lambda resource: f"{resource['kind']} {resource['metadata']['name']}"
+)
 def test_every_kubernetes_resource_fits_the_schema_of_its_kind(resource: dict, release: str) -> None:
     kubernetes_validate.validate(resource, release, strict=True)
 
@@ -87,7 +89,7 @@ def test_a_server_that_others_reach_has_a_name() -> None:
 
 
 def test_both_replicas_share_classes_in_a_redis_that_writes_nothing_to_disk() -> None:
-    redis, service = KUBERNETES[3:]
+    redis, service = KUBERNETES[3:5]
     (container,) = redis["spec"]["template"]["spec"]["containers"]
     name, (port,) = service["metadata"]["name"], service["spec"]["ports"]
     assert service["spec"]["selector"] == redis["spec"]["template"]["metadata"]["labels"]
@@ -174,3 +176,29 @@ def test_no_container_has_more_than_it_needs() -> None:
     for resource in (each for each in KUBERNETES if each["kind"] == "Deployment"):
         for container in resource["spec"]["template"]["spec"]["containers"]:
             assert container["resources"]["limits"]["memory"]
+
+
+def test_pods_have_no_more_rights_than_they_need() -> None:
+    pods = [each["spec"]["template"] for each in KUBERNETES if each["kind"] == "Deployment"]
+    assert len(pods) == 2
+    for pod in pods:
+        assert pod["spec"]["automountServiceAccountToken"] is False
+        assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod["spec"]["securityContext"]["runAsNonRoot"]
+        for container in pod["spec"]["containers"]:
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_pods_reach_and_are_reached_by_what_they_need_only() -> None:
+    policies = [each["spec"] for each in KUBERNETES if each["kind"] == "NetworkPolicy"]
+    app, redis = (each["spec"]["template"]["metadata"]["labels"] for each in KUBERNETES if each["kind"] == "Deployment")
+    chosen = [policy["podSelector"]["matchLabels"] for policy in policies]
+    assert chosen == [app, redis]
+    assert all(policy["policyTypes"] == ["Ingress", "Egress"] for policy in policies)
+    (from_ingress,), (from_app,) = (policy["ingress"] for policy in policies)
+    assert from_ingress["ports"] == [{"port": int(argument("PORT"))}]
+    assert from_app["from"] == [{"podSelector": {"matchLabels": app}}] and from_app["ports"] == [{"port": 6379}]
+    to_redis, to_names = policies[0]["egress"]
+    assert to_redis["to"] == [{"podSelector": {"matchLabels": redis}}] and to_redis["ports"] == [{"port": 6379}]
+    assert {one["port"] for one in to_names["ports"]} == {53}
+    assert policies[1]["egress"] == []
