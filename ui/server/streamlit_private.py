@@ -1,9 +1,10 @@
 """All uses of undocumented parts of Streamlit in this project.
 
-A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are nine kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are ten kinds:
 
 - the context of the running script: whether there is one, its page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module fixes a fault of Streamlit (``keep_callbacks_whole``);
+- the values of widgets that a browser sends, of which forged ones are ignored (``ignore_forged_widgets``);
 - the states of a page's widgets, whose texts change with the language (``resend_choices``);
 - its cookie against forged requests, which alone stays the same when a browser reloads a page;
 - its address for files (``route_uploads_through``), and the files that it holds;
@@ -29,12 +30,15 @@ from streamlit import config, file_util
 from streamlit.navigation.page import StreamlitPage
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.WidgetStates_pb2 import WidgetStates
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionClient
+from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX
 from streamlit.runtime.state.safe_session_state import SafeSessionState
+from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, Serialized, SessionState, WStates
 from streamlit.runtime.stats import StatsManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadFileUrlInfo
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
@@ -74,6 +78,7 @@ __all__ = [
 
 SCRIPT_THREAD = "ScriptRunner.scriptThread"  # the name of a thread that runs a page
 _UPLOAD_ROUTE = "/_stcore/upload_file/{session_id}/{file_id}"
+_GIVEN_OUT = (GENERATED_ELEMENT_ID_PREFIX, STREAMLIT_INTERNAL_KEY_PREFIX)
 _SENT_AS_TEXT = ("string_value", "string_array_value")  # what a widget's value is in a message of the browser
 _SECRET, _NONCE_DIGITS = secrets.token_bytes(32), 16
 
@@ -329,5 +334,33 @@ def watch_no_files_on_return() -> None:
     AppSession.register_file_watchers = register
 
 
+def ignore_forged_widgets() -> None:
+    """Ignore, from now on, what no page of this server can have sent: other ids of widgets, values of another kind.
+
+    By default, Streamlit takes another id for a key of the session's state. Each later run of the session then ends in
+    a long traceback in the log, as it does after a value that a widget cannot have.
+    """
+    take, read = SessionState.set_widgets_from_proto, WStates.__getitem__
+
+    def take_known_ids(state: SessionState, message: WidgetStates) -> None:
+        given_out = [widget for widget in message.widgets if widget.id.startswith(_GIVEN_OUT)]
+        take(state, message if len(given_out) == len(message.widgets) else WidgetStates(widgets=given_out))
+
+    def read_possible_value(states: WStates, widget: str) -> object:
+        sent, metadata = states.states.get(widget), states.widget_metadata.get(widget)
+        if not isinstance(sent, Serialized) or metadata is None:
+            return read(states, widget)
+        kinds = {sent.value.WhichOneof("value"), metadata.value_type} - {None}
+        try:
+            if len(kinds) < 2:
+                return read(states, widget)
+        except Exception:  # whatever a widget's own reader raises for a text that is none of its values
+            pass
+        raise KeyError(widget)  # as if nothing had been sent
+
+    SessionState.set_widgets_from_proto, WStates.__getitem__ = take_known_ids, read_possible_value
+
+
 keep_callbacks_whole()
+ignore_forged_widgets()
 watch_no_files_on_return()
