@@ -5,6 +5,11 @@ from pathlib import Path
 
 from transformer.errors import NotEnoughMemoryError
 
+_NO_LIMIT = 2**63
+# Files of a control group with its limit and its use, and what counts as used but can be taken back.
+_VERSION_2 = ("memory.max", "memory.current", "inactive_file")
+_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
 
 def check_memory(folder: Path, needed: int) -> None:
     """Raise ``NotEnoughMemoryError`` if weights of ``needed`` bytes do not fit into the free memory."""
@@ -19,7 +24,14 @@ def check_memory(folder: Path, needed: int) -> None:
 
 
 def free_memory() -> int:
-    """Return the bytes that can be allocated: MemAvailable on Linux, elsewhere all memory if known."""
+    """Return the bytes that can be allocated, within the limit of a container.
+
+    This is MemAvailable on Linux, or less in a control group; elsewhere all memory if known.
+    """
+    return min(_free_on_machine(), _free_in_group(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")))
+
+
+def _free_on_machine() -> int:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -29,4 +41,39 @@ def free_memory() -> int:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):
-        return 2**63
+        return _NO_LIMIT
+
+
+def _free_in_group(root: Path, groups: Path) -> int:
+    """Return what the limits of control groups leave, of version 2 or 1: each group and those around it limit.
+
+    Inside a container, the names in ``groups`` may be those of the host, and the container's own group is ``root``.
+
+    Args:
+        root: Where control groups are mounted.
+        groups: File that names the groups of this process.
+    """
+    free = _NO_LIMIT
+    try:
+        lines = groups.read_text().splitlines()
+    except OSError:
+        return free
+    for line in lines:
+        _, kinds, name = line.split(":", 2)
+        if kinds and "memory" not in kinds.split(","):
+            continue
+        top = root / "memory" if kinds else root
+        group = top / name.strip("/")
+        for folder in {top, group, *(parent for parent in group.parents if parent.is_relative_to(top))}:
+            free = min(free, _left_in(folder, *(_VERSION_1 if kinds else _VERSION_2)))
+    return free
+
+
+def _left_in(group: Path, limit: str, used: str, reclaimable: str) -> int:
+    """Return the limit of one group, less what it uses; files that were read can be dropped again."""
+    try:
+        most, taken = int((group / limit).read_text()), int((group / used).read_text())
+        statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):  # no such group, or "max": it has no limit
+        return _NO_LIMIT
+    return max(0, most - taken + int(statistics.get(reclaimable, 0)))
