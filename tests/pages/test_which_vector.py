@@ -110,9 +110,10 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(
     open_part: Open, tiny_checkpoint: Callable, drawn: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ui.lab.sweeps.LARGE", 0)
-    app = open_part("tiny-translator", paths_section="heads")
+    first, second = "A dog sat on the mat.", "A cat sat on the mat."  # in no other test, whose result would be known
+    app = open_part("tiny-translator", first, second, paths_section="heads")
     guess = drawn[-1]
-    both = contrast(transformer.trace(tiny_checkpoint("translator"), SENTENCE), OTHER)
+    both = contrast(transformer.trace(tiny_checkpoint("translator"), first), second)
     turn = both.most_changed_turn
     places = [place for row in patch_grid(both, turn, heads=True) for place in row if place is not None]
     estimates = estimated_shares(both, turn, [places])[0]
