@@ -84,3 +84,23 @@ with reuse_freed_memory():
 print(faults + 1000 * (status_megabytes("VmRSS") - memory))
 """
     assert printed_by(script) < 10_000  # of 14,650 pages for each layer, and of 60 MB
+
+
+@GLIBC
+def test_traces_that_the_store_drops_leave_no_holes_in_memory() -> None:
+    """Blocks of a recording are smaller than those outside of the heaps, and others lie between them."""
+    script = """
+import numpy as np
+from tests.harness.process_memory import status_megabytes
+from ui.compute.store import Store
+from ui.server.freed_memory import give_back_what_is_freed
+give_back_what_is_freed()
+store, kept = Store({"traces": 300_000_000, "results": 1}), []
+before = status_megabytes("VmRSS")
+for number in range(200):
+    store.keep(number, "trace", np.ones(1_000_000 // 8))
+    kept.append(bytearray(100_000))
+store.give_up("traces")
+print(status_megabytes("VmRSS") - before)
+"""
+    assert printed_by(script) < 60  # megabytes

@@ -244,7 +244,7 @@ def test_a_trace_that_is_kept_by_itself_is_not_counted_in_an_effect(tiny_checkpo
 def test_the_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for shelf in MEGABYTES:
         monkeypatch.delenv(f"GLASSFORMER_{shelf.upper()}_MB", raising=False)
-    assert limits() == {"models": 630_000_000, "traces": 384_000_000, "results": 128_000_000, "figures": 32_000_000}
+    assert limits() == {"models": 630_000_000, "traces": 192_000_000, "results": 128_000_000, "figures": 32_000_000}
     monkeypatch.setenv("GLASSFORMER_TRACES_MB", "50")
     monkeypatch.setenv("GLASSFORMER_RESULTS_MB", "")
     assert limits() == {"models": 630_000_000, "traces": 50_000_000, "results": 128_000_000, "figures": 32_000_000}

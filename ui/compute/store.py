@@ -17,6 +17,7 @@ from weakref import WeakSet
 import streamlit as st
 
 from transformer.runs.run import Run
+from ui.server.freed_memory import give_back_holes
 from ui.server.settings import settings
 from ui.server.streamlit_private import runs_a_script
 from ui.words.texts import common
@@ -29,7 +30,7 @@ Key = tuple[Hashable, Name]
 # GLASSFORMER_<SHELF>_MB overrides the number of megabytes.
 MEGABYTES = {
     "models": 630,  # en-fr takes 28 MB, so does each snapshot of it; an upload takes at most 100 MB
-    "traces": 384,  # three sentences each for a class of thirty, or six texts of maximum length
+    "traces": 192,  # two sentences each for a class of thirty, or three texts of maximum length; 30 ms to make again
     "results": 128,
     "figures": 32,  # figures that an open page can still save as a file or show as a table; 2 to 100 KB each
 }
@@ -43,6 +44,7 @@ _SHELVES = {
     "figure": "figures",
 }
 _LEAST = {"models": 2}  # Compare shows two side by side, however large they are
+_GIVEN_BACK = 32_000_000  # bytes that are dropped until free memory is returned to the system
 _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the arrays
 
 
@@ -113,6 +115,7 @@ class Store:
         self._size_of = size_of
         self._making: dict[Key, _Making] = {}
         self._dropped: WeakSet[Any] = WeakSet()  # models
+        self._n_dropped = 0  # bytes since free memory was last returned
         self._lock = Lock()
 
     def get(self, of: Hashable, name: Name, make: Callable[[], Value], *, wait: str = "") -> Value:
@@ -165,6 +168,7 @@ class Store:
             shelf.n_bytes += size
             while shelf.n_bytes > shelf.limit and len(shelf.values) > shelf.least:
                 self._forget(shelf, next(iter(shelf.values)))
+        self._give_back()
 
     def clear(self) -> None:
         """Drop everything."""
@@ -178,6 +182,7 @@ class Store:
         with self._lock:
             for key in [*self._shelves[shelf].values]:
                 self._forget(self._shelves[shelf], key)
+        self._give_back()
 
     def n_bytes(self, shelf: str) -> int:
         """Return how many bytes a shelf holds."""
@@ -194,6 +199,7 @@ class Store:
             return
         value, size = shelf.values.pop(key)
         shelf.n_bytes -= size
+        self._n_dropped += size
         if shelf is not self._shelves.get("models"):
             return
         model = getattr(value, "model", None)
@@ -204,6 +210,12 @@ class Store:
             for of, name in [*other.values]:
                 if of is value or getattr(of, "checkpoint", None) is value or _model_of(of) in self._dropped:
                     self._forget(other, (of, name))
+
+    def _give_back(self) -> None:
+        """Return to the system what was dropped, once it is much."""
+        if self._n_dropped >= _GIVEN_BACK:
+            self._n_dropped = 0
+            give_back_holes()
 
 
 def kind_of(name: Name) -> str:

@@ -84,7 +84,6 @@ _SECRET, _NONCE_DIGITS = secrets.token_bytes(32), 16
 
 TEST_IDS = {
     "InputInstructions",
-    "stAlert",
     "stBaseButton-primary",
     "stButton",
     "stButtonGroup",
