@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from transformer.disk.config_limits import check_config
 from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
@@ -21,6 +21,7 @@ from transformer.families.family_config import FamilyConfig
 from transformer.families.gguf import GgufWeights, config_fields
 from transformer.families.gpt2 import GPT2
 from transformer.families.llama import GEMMA, GEMMA2, GEMMA3, GEMMA3_PARTS, LLAMA, MISTRAL, QWEN2, QWEN3
+from transformer.families.lora import Change
 from transformer.families.marian import MARIAN
 from transformer.families.memory import check_memory
 from transformer.families.neox import NEOX
@@ -98,7 +99,7 @@ def fields_of(path: Path) -> dict:
 
 
 def _weights(
-    path: Path, family: Family, fields: dict, stack: ExitStack, changes: dict[str, Tensor] | None
+    path: Path, family: Family, fields: dict, stack: ExitStack, changes: Mapping[str, Change] | None
 ) -> StoredWeights | GgufWeights:
     if is_gguf(path):
         return GgufWeights(GgufFile(path), fields)
@@ -135,7 +136,7 @@ def check_not_quantised(fields: dict) -> None:
         )
 
 
-def open_model(folder: Path, fields: dict, changes: dict[str, Tensor] | None = None) -> OpenedModel:
+def open_model(folder: Path, fields: dict, changes: Mapping[str, Change] | None = None) -> OpenedModel:
     """Open the model of a folder with the ``config.json`` fields ``fields``.
 
     Nothing is allocated before all checks have passed. ``changes`` of an adapter are added to its tensors. The matrices

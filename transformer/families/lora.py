@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -29,6 +30,34 @@ _PLAIN = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What is added to one matrix of the base, as its two factors: the product may be far larger than the file.
+
+    Attributes:
+        down: The matrix A, [rank, column].
+        up: The matrix B, [row, rank].
+        scale: The factor α / r.
+        transposed: Whether the base stores the transpose of W (GPT-2).
+    """
+
+    down: Tensor
+    up: Tensor
+    scale: float
+    transposed: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the matrix that is changed."""
+        shape = (len(self.up), self.down.shape[1])
+        return shape[::-1] if self.transposed else shape
+
+    def added_to(self, tensor: Tensor) -> Tensor:
+        """Return the matrix of the base with this change."""
+        change = self.scale * (self.up @ self.down)
+        return tensor + (change.T if self.transposed else change)
+
+
 @dataclass(frozen=True)
 class Adapter:
     """An adapter in a folder.
@@ -41,7 +70,7 @@ class Adapter:
 
     folder: Path
     base: str
-    changes: dict[str, Tensor]
+    changes: dict[str, Change]
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -87,7 +116,6 @@ def read_adapter(folder: Path) -> Adapter:
     if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and abs(alpha) < 1e6):
         raise CheckpointError("{path} says r {rank} and lora_alpha {alpha}", path=folder / CONFIG,
                               rank=repr(rank)[:80], alpha=repr(alpha)[:80])  # fmt: skip
-    scale = alpha / (sqrt(rank) if fields.get("use_rslora") else rank)
     changes = {}
     file = Path(folder) / WEIGHTS
     with TensorFile(file) as stored:
@@ -109,38 +137,37 @@ def read_adapter(folder: Path) -> Adapter:
                     up=tuple(up.shape),
                     rank=rank,
                 )
-            change = scale * (up @ down)
-            changes[f"{module.removeprefix(_IN_FRONT)}.weight"] = change.T if fields.get("fan_in_fan_out") else change
+            scale = alpha / (sqrt(rank) if fields.get("use_rslora") else rank)
+            change = Change(down, up, scale, transposed=bool(fields.get("fan_in_fan_out")))
+            changes[f"{module.removeprefix(_IN_FRONT)}.weight"] = change
     return Adapter(Path(folder), base_of(folder), changes)
 
 
-def add_change(name: str, tensor: Tensor, changes: dict[str, Tensor]) -> Tensor:
-    """Return a tensor of the base with what an adapter adds to it.
+def add_change(name: str, tensor: Tensor, changes: Mapping[str, Change]) -> Tensor:
+    """Return a tensor of the base with what an adapter adds to it; ``check_all_fit`` has compared the shapes."""
+    return changes[name].added_to(tensor) if name in changes else tensor
+
+
+def check_all_fit(changes: Mapping[str, Change], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Check that the base has every tensor that an adapter changes, in its shape, before any is computed.
+
+    Args:
+        changes: The changes of an adapter.
+        shapes: The shapes of the base's tensors, by the same names.
 
     Raises:
-        CheckpointError: If the shapes differ.
+        CheckpointError: If it lacks one, or has another shape.
     """
-    change = changes.get(name)
-    if change is None:
-        return tensor
-    if change.shape != tensor.shape:
-        raise CheckpointError(
-            "the adapter changes {name} by {found}, but the base has {expected}",
-            name=name,
-            found=tuple(change.shape),
-            expected=tuple(tensor.shape),
-        )
-    return tensor + change
-
-
-def check_all_fit(changes: dict[str, Tensor], names: set[str]) -> None:
-    """Check that the base has every tensor that an adapter changes.
-
-    Raises:
-        CheckpointError: If it lacks one.
-    """
-    if unknown := sorted(changes.keys() - names):
-        raise CheckpointError("the adapter changes {name}, which the base does not have", name=unknown[0][:200])
+    for name, change in sorted(changes.items()):
+        if name not in shapes:
+            raise CheckpointError("the adapter changes {name}, which the base does not have", name=name[:200])
+        if change.shape != tuple(shapes[name]):
+            raise CheckpointError(
+                "the adapter changes {name} by {found}, but the base has {expected}",
+                name=name[:200],
+                found=change.shape,
+                expected=tuple(shapes[name]),
+            )
 
 
 def _fields(folder: Path) -> dict:

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from math import isfinite
@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformer.disk.plain_files import read_plain_text
 from transformer.disk.tensor_files import HALVES, StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
-from transformer.families.lora import add_change, check_all_fit
+from transformer.families.lora import Change, add_change, check_all_fit
 from transformer.models import Model
 from transformer.variants.half_precision import can_be_half, keep_half
 
@@ -61,7 +61,7 @@ class StoredWeights:
     """
 
     def __init__(
-        self, folder: Path, prefixes: Iterable[str], stack: ExitStack, changes: dict[str, Tensor] | None = None
+        self, folder: Path, prefixes: Iterable[str], stack: ExitStack, changes: Mapping[str, Change] | None = None
     ) -> None:
         self.folder, self.used = folder, set()
         prefixes = tuple(prefixes)
@@ -81,7 +81,7 @@ class StoredWeights:
                         other=name,
                     )
                 self._where[plain] = (file, name)
-        check_all_fit(self._changes, set(self._where))
+        check_all_fit(self._changes, {name: self.shape(name) for name in self._where})
 
     def __contains__(self, name: str) -> bool:
         return name in self._where

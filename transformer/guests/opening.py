@@ -15,7 +15,7 @@ from transformer.disk.config_limits import check_config
 from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError, NotEnoughMemoryError
 from transformer.families.foreign_folder import FAMILIES, check_not_quantised, gives_vectors, pooling_of
-from transformer.families.lora import add_change, check_all_fit
+from transformer.families.lora import Change, add_change, check_all_fit
 from transformer.families.memory import check_memory
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
@@ -292,7 +292,7 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
 
 
 def open_guest(
-    folder: Path, fields: dict, changes: dict[str, Tensor] | None = None, *, of_texts: bool = False
+    folder: Path, fields: dict, changes: Mapping[str, Change] | None = None, *, of_texts: bool = False
 ) -> OpenedGuest:
     """Open a model that runs with its own code in ``transformers``; no code in the folder is run.
 
@@ -455,7 +455,7 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
 
 
 def _network(
-    folder: Path, fields: dict, config: GuestConfig, changes: dict[str, Tensor], *, of_texts: bool = False
+    folder: Path, fields: dict, config: GuestConfig, changes: Mapping[str, Change], *, of_texts: bool = False
 ) -> tuple[nn.Module, tuple[str, ...]]:
     """Return the network and the names of stored tensors that it lacks."""
     import transformers
@@ -474,6 +474,7 @@ def _network(
                     continue
                 check_type(file, name, tensor.type)
                 tensors[name] = tensor
+    check_all_fit(changes, {name: tensor.shape for name, tensor in tensors.items()})
     sizes = {name: torch.Size(tensor.shape).numel() for name, tensor in tensors.items()}
     n_numbers = sum(sizes.values())
     before = transformers.logging.get_verbosity()
@@ -518,7 +519,7 @@ def _network(
 
 
 def _built(
-    model_class: Any, theirs: Any, files: list[Path], changes: dict[str, Tensor], half: frozenset[str]
+    model_class: Any, theirs: Any, files: list[Path], changes: Mapping[str, Change], half: frozenset[str]
 ) -> tuple[nn.Module, Mapping[str, Any]]:
     """Return the network with its weights, of which ``half`` stay in half precision, and a report."""
     tensors = _tensors(files, changes, half)
@@ -535,7 +536,7 @@ def _built(
     return _built(model_class, theirs, files, changes, frozenset())
 
 
-def _tensors(files: list[Path], changes: dict[str, Tensor], half: frozenset[str]) -> dict[str, Tensor]:
+def _tensors(files: list[Path], changes: Mapping[str, Change], half: frozenset[str]) -> dict[str, Tensor]:
     """Load all tensors into the memory of this process: truncating a mapped file would end the server."""
     found: dict[str, Tensor] = {}
     for file in files:
@@ -544,5 +545,4 @@ def _tensors(files: list[Path], changes: dict[str, Tensor], half: frozenset[str]
                 if not name.endswith(_COUNTED):
                     tensor = weights.read(name)
                     found[name] = tensor if name in half else add_change(name, tensor.float(), changes)
-    check_all_fit(changes, set(found))
     return found

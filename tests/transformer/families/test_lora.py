@@ -96,3 +96,26 @@ def test_an_adapter_of_another_model_is_refused(tmp_path: Path) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | other))
     with pytest.raises(CheckpointError, match="the adapter changes .*q_proj.weight"):
         transformer.load(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize("kind", ["hf-llama", "phi"])
+@pytest.mark.parametrize("width", [20_000, 400_000])
+def test_what_an_adapter_adds_is_compared_with_the_base_before_it_is_computed(
+    kind: str, width: int, tmp_path: Path
+) -> None:
+    """Two factors of 20,000 numbers, 160 kB, have a product of 1.6 GB; of 400,000, of 640 GB."""
+    (guest_checkpoint if kind == "phi" else foreign_checkpoint)(kind, tmp_path)
+    write_adapter(tmp_path / "adapter", tmp_path / kind, "q_proj", r=1)
+    file = tmp_path / "adapter" / "adapter_model.safetensors"
+    parts = {name: (1, width) if name.endswith("lora_A.weight") else (width, 1) for name in load_file(file)}
+    save_file({name: torch.ones(shape) for name, shape in parts.items()}, file)
+    with pytest.raises(CheckpointError, match=rf"q_proj.weight by \({width}, {width}\), but the base has"):
+        transformer.load(tmp_path / "adapter")
+
+
+@pytest.mark.parametrize("settings", [{"r": 10**400}, {"r": 10**400, "use_rslora": True}, {"lora_alpha": float("nan")}])
+def test_numbers_that_cannot_be_computed_with_are_refused(settings: dict, tmp_path: Path) -> None:
+    foreign_checkpoint("hf-llama", tmp_path)
+    write_adapter(tmp_path / "adapter", tmp_path / "hf-llama", "q_proj", **settings)
+    with pytest.raises(CheckpointError, match="rank|lora_alpha nan"):
+        transformer.load(tmp_path / "adapter")
