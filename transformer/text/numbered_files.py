@@ -8,6 +8,8 @@ from threading import Lock
 
 from torch import Tensor
 
+MOST_BYTES = 64_000_000  # of the tensors that are kept, if there is more than one
+
 
 class NumberedFiles:
     """Files by number, in the order in which they were first read, shared by all threads.
@@ -16,7 +18,7 @@ class NumberedFiles:
 
     Args:
         read: Returns what a model reads of the file that a text names; raises ``InputError`` for any other text.
-        most: Number of tensors that are kept.
+        most: Number of tensors that are kept, as long as they have at most ``MOST_BYTES``.
     """
 
     def __init__(self, read: Callable[[str], Tensor], *, most: int) -> None:
@@ -59,5 +61,8 @@ class NumberedFiles:
     def _keep(self, number: int, tensor: Tensor) -> None:
         self._tensors[number] = tensor
         self._tensors.move_to_end(number)
-        while len(self._tensors) > self._most:
+        while len(self._tensors) > self._most or (len(self._tensors) > 1 and self._n_bytes() > MOST_BYTES):
             self._tensors.popitem(last=False)
+
+    def _n_bytes(self) -> int:
+        return sum(tensor.nbytes for tensor in self._tensors.values())

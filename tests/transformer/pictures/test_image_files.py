@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from tests.conftest import ROOT
@@ -23,6 +24,7 @@ from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import decode_image, file_of, image_text, is_kept, read_image
 from transformer.pictures.preprocessing import Preprocessing
 from transformer.system.python_process import start_python
+from transformer.text.numbered_files import MOST_BYTES, NumberedFiles
 
 RED, BLUE = (250, 20, 30), (20, 30, 250)
 
@@ -200,3 +202,11 @@ def test_the_text_of_an_image_is_its_hash_and_old_files_are_dropped(monkeypatch:
 def test_the_drawn_images_are_always_there() -> None:
     for name in DRAWN:
         assert read_image(f"image:{name}").size == (256, 256)
+
+
+def test_the_numbers_of_large_images_are_kept_within_a_bound() -> None:
+    files = NumberedFiles(lambda text: torch.zeros(3, 2048, 2048), most=16)
+    for number in range(5):
+        files.number(f"image:{number}")
+        assert files.tensor(number).nbytes == 3 * 2048**2 * 4
+    assert files._n_bytes() <= MOST_BYTES

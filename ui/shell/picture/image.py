@@ -1,7 +1,6 @@
 """The image that a third-party model reads: the reader's own file, or one of the app's."""
 
 import base64
-from functools import lru_cache
 from io import BytesIO
 
 import streamlit as st
@@ -18,6 +17,7 @@ from transformer.pictures.image_files import (
     read_image,
 )
 from transformer.pictures.preprocessing import Preprocessing
+from ui.compute.store import store
 from ui.shell.file_choice import draw_choice, number_of, use_file
 from ui.shell.focus import Focus
 from ui.shell.own_files import own_files, problem
@@ -61,14 +61,17 @@ def other_images(config: ModelConfig, sentence: str) -> tuple[tuple[str, str], .
     return tuple((name, text) for text, name in choosable_images().items() if text != sentence)
 
 
-@lru_cache(maxsize=32)
 def image_png(text: str, preprocessing: Preprocessing) -> bytes:
     """Return the part of an image that a model reads, in its size, as a PNG file."""
-    file = BytesIO()
-    with one_at_a_time:
-        cut = preprocessing.cut(read_image(text))
-    cut.save(file, "PNG")
-    return file.getvalue()
+
+    def make() -> bytes:
+        file = BytesIO()
+        with one_at_a_time:
+            cut = preprocessing.cut(read_image(text))
+        cut.save(file, "PNG")
+        return file.getvalue()
+
+    return store.get(text, ("image file", preprocessing), make)
 
 
 def png_address(file: bytes) -> str:
