@@ -30,6 +30,7 @@ _MAX_KEYS, _MAX_TENSORS, _MAX_AXES, _LONGEST_NAME = 10_000, 20_000, 4, 300
 _SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True))
 _BOOL, _TEXT, _LIST = 7, 8, 9
 _LONGEST_VALUE = 2**27  # bytes; entries and merges of a large vocabulary take 2**23
+_MOST_ENTRIES = 2**21  # of all lists of one file; a large vocabulary has 2**18, and twice as many merges
 _ROWS_AT_ONCE = 2**22  # numbers of a tensor that are unpacked at a time
 _PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
 
@@ -195,6 +196,7 @@ class _Part:
         weakref.finalize(self, self._content.close)
         self._state = self._current_state()
         self.size = self._state[0]
+        self.n_entries = 0  # of the lists in the header
 
     def read(self, place: int, count: int) -> bytes:
         """Return exactly ``count`` bytes from ``place`` on."""
@@ -271,10 +273,14 @@ class _Walk:
             self._pass(self.number("Q"))
         else:
             inner, count = self._list(type)
+            self._part.n_entries += count
+            if self._part.n_entries > _MOST_ENTRIES:
+                entries = f"{self._part.n_entries:,}"
+                raise self._unreadable(MessageError("its lists have {entries} entries, more than any model", entries=entries))
             if inner != _TEXT:
                 self._pass(count * struct.calcsize("<" + _SCALARS[inner]))
             else:
-                for _ in range(count):  # each takes at least eight bytes, so the file limits the count
+                for _ in range(count):
                     self._pass(self.number("Q"))
 
     def _list(self, type: int) -> tuple[int, int]:

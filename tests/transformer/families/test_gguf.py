@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 from pathlib import Path
 
 import numpy as np
@@ -285,6 +286,22 @@ def test_a_header_that_lies_is_refused(what: str, tmp_path: Path) -> None:
         load(file)
 
 
+@pytest.mark.parametrize("lists", [[8_000_000], [1_500_000, 1_500_000]])
+def test_millions_of_empty_texts_are_refused_before_they_are_read(lists: list[int], tmp_path: Path) -> None:
+    """Each of 8 million took eight bytes of a file and a step of a loop: 11 seconds for a header."""
+    file = tmp_path / "model.gguf"
+    with open(file, "wb") as written:
+        written.write(struct.pack("<4sIQQ", b"GGUF", 3, 0, len(lists)))
+        for count in lists:
+            written.write(_NAME + struct.pack("<IIQ", 9, 8, count))
+            written.truncate(written.tell() + 8 * count)
+            written.seek(0, 2)
+    started = time.process_time()
+    with pytest.raises(CheckpointError, match=f"its lists have {sum(lists):,} entries, more than any"):
+        GgufFile(file)
+    assert time.process_time() - started < 5
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -293,7 +310,7 @@ def test_a_header_that_lies_is_refused(what: str, tmp_path: Path) -> None:
         ({"block_count": 2}, "which belongs to a layer that"),
         ({"attention__head_count": 0}, "num_attention_heads 0"),
         ({"attention__head_count": 4}, "does not fit"),
-        ({"embedding_length": 10**9}, "hidden_size 1000000000"),
+        ({"embedding_length": 10**9}, "hidden_size is 1000000000"),
         ({"feed_forward_length": [1, 2, 3]}, r"intermediate_size \[1, 2, 3\]"),
         ({"rope__dimension_count": 4}, "rotates only 4 of the 10 channels"),
         ({"expert_count": 8}, "is a mixture of experts"),
