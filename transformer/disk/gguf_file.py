@@ -275,8 +275,8 @@ class _Walk:
             inner, count = self._list(type)
             self._part.n_entries += count
             if self._part.n_entries > _MOST_ENTRIES:
-                entries = f"{self._part.n_entries:,}"
-                raise self._unreadable(MessageError("its lists have {entries} entries, more than any model", entries=entries))
+                what = {"entries": f"{self._part.n_entries:,}"}
+                raise self._unreadable(MessageError("its lists have {entries} entries, more than any model", **what))
             if inner != _TEXT:
                 self._pass(count * struct.calcsize("<" + _SCALARS[inner]))
             else:
