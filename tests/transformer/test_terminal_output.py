@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -16,9 +17,9 @@ from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.system import terminal
 from transformer.system.python_process import start_python
 
-EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m\x7f"
+EVIL = "\x1b[2J\x1b]0;title\x07\x9b31m\x7f\u202eexe\u2066"
 BEGINS, ENDS = "--- begins", "--- ends with"
-CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
+CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def printed(*commands: tuple[str, ...]) -> list[tuple[int, str]]:
 def test_commands_about_a_checkpoint(folder: Path) -> None:
     status, verified = output_of("-m", "transformer", "verify", str(folder))
     assert status == 0 and not CONTROLS.search(verified)
-    assert r"1 not read: \u001b[2J\u001b]0;title\u0007\u009b31m\u007f\nequal within 1e-03" in verified
+    assert r"1 not read: \u001b[2J\u001b]0;title\u0007\u009b31m\u007f\u202eexe\u2066\nequal within 1e-03" in verified
     assert "\nequal within 1e-03" not in verified, "a name is no line of ours"
 
     commands = {
@@ -126,3 +127,11 @@ def test_json_stays_json_and_a_progress_bar_goes_back(monkeypatch: pytest.Monkey
 def test_one_line() -> None:
     assert terminal.one_line("a\n\tb\x1b[0m é 日") == r"a\n\tb\u001b[0m é 日"
     assert terminal.escape_controls("a\n\tb\r") == "a\n\tb\\u000d"
+    assert terminal.escape_controls("e\u202egpj.\u2028\u200f\udcff") == r"e\u202egpj.\u2028\u200f\udcff"
+    assert terminal.escape_controls("👩\u200d👩 می\u200cخواهم עברית") == "👩\u200d👩 می\u200cخواهم עברית"
+
+
+def test_a_name_that_reorders_a_line_and_one_that_is_no_text_are_printed_escaped(tmp_path: Path) -> None:
+    commands = [("inspect", f"{tmp_path}/{name}") for name in ("a\u202egpj.exe", os.fsdecode(b"\xff\xfe"))]
+    for (status, output), sign in zip(printed(*commands), (r"\u202e", r"\udcff\udcfe"), strict=True):
+        assert status == 2 and sign in output and not CONTROLS.search(output), output

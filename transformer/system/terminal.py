@@ -1,10 +1,12 @@
-"""Safe terminal output: text from a file must not move the cursor, change colours, or set the title."""
+"""Safe terminal output: text from a file must not move the cursor, change colours, or reorder a line."""
 
 import re
 import sys
 from typing import Any, TextIO
 
-_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # all but line feed and tab
+# All but line feed and tab; then what sets the direction of writing (U+202E shows "gpj.exe" as "exe.jpg"), separators
+# of lines and paragraphs, and halves of characters, by which Python stands for bytes of a name that are no text.
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 
 def escape_controls(text: str) -> str:
