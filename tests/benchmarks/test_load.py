@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from benchmarks import load
+from benchmarks import load, soak
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
 from tests.harness.app_server import AppServer
 from tests.harness.runs import Run, attempt
@@ -145,3 +145,10 @@ async def test_the_check_fails_when_one_sees_what_another_received(server: AppSe
         one.keep_screen()
         other.keep_screen()
         assert differences(one, other)  # other sentences give other figures
+
+
+@pytest.mark.slow
+def test_a_short_soak_has_no_problems(capsys: pytest.CaptureFixture[str]) -> None:
+    assert soak.main(["--visitors=3", "--minutes=0.8"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("before") and "minutes" in lines[1] and lines[-1].endswith(" clicks, 0 problems")
