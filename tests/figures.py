@@ -353,22 +353,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "value_mix": attention_row_figures.value_mix(share, values=rows, tokens=tokens, shown=3),
         "habit_bars": head_figures.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
         "strength_bars": head_figures.strength_bars(share, edges=np.linspace(-1, 2, len(share) + 1), name="‖α v‖"),
-        "head_scatter": head_figures.head_scatter(
-            [0.1, 0.9],
-            up=[0.5, 0.4],
-            labels=["0.0", "1.1"],
-            layers=[0, 1],
-            roles=["·<b>", "previous <token>"],
-            axes=("·<i>", "$y$"),
-            chosen=1,
-        ),
-        "head_scores": head_figures.head_scores(np.full((2, 3), 0.25), name="sink share", roles=[["<b>", "", ""]] * 2),
-        "entropy_strip": head_figures.entropy_strip(causal_view),
-        "head_profiles": head_figures.head_profiles(
-            {(0, 0): {-1: 0.9, 0: 0.1}, (0, 1): {-1: 0.25, 0: 0.5}},
-            names={(0, 0): "·<b>", (0, 1): "%{x}"},
-            chosen=(0, 1),
-        ),
         "lens_grid": lens_figures.lens_grid(small_lens(), selected=1),
         "attribution_waterfall": attribution_figures.attribution_waterfall(
             [0.5, -0.2], labels=["0 feed-forward", "·<b>"], total=0.7, n_others=3, of="·$y$ − ·%{z}"

@@ -1,2 +1,2 @@
-// npm run build: e8c40a8c7f778ea1
+// npm run build: 6f61a94dc3c16515
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});canvas.painted??=new Promise(resolve=>{canvas.paint=resolve});var PATIENCE=3e3;function painted_default({setTriggerValue}){const late=new Promise(resolve=>setTimeout(resolve,PATIENCE));Promise.race([canvas.painted,late]).then(()=>setTriggerValue("painted",true))}export{painted_default as default};

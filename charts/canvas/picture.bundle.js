@@ -1,2 +1,2 @@
-// npm run build: e8c40a8c7f778ea1
+// npm run build: 6f61a94dc3c16515
 var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});canvas.painted??=new Promise(resolve=>{canvas.paint=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;try{return await draw({...component,script:canvas.script})}finally{canvas.paint()}}export{picture_default as default};

@@ -22,7 +22,6 @@ from charts.canvas.attention_overview import attention_overview
 from charts.canvas.choices import AnyHead, HeadChoice
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.mask_editor import mask_editor
-from charts.canvas.pattern_editor import pattern_editor
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
@@ -116,8 +115,6 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
         return attention_map(large, head=0)
     if scene == "mask":
         return mask_editor(causal, head=2, own=causal.allowed)
-    if scene == "pattern":
-        return pattern_editor(causal, head=2, pattern=np.eye(len(SENTENCE), dtype=bool))
     if scene in ("hostile", "formulas"):
         tokens = HOSTILE if scene == "hostile" else FORMULAS
         return attention_map(view(tokens, tokens, layer=0, n_heads=2, kind="self", causal=True), head=1)
@@ -184,7 +181,7 @@ def main() -> None:
     bring_canvas()
     scene, state = st.query_params.get("scene", "map"), st.session_state
     figure = drawn(scene, state)
-    if scene in ("mask", "pattern"):
+    if scene == "mask":
         show_mask_editor(figure, key=scene, means=remember("stroke"))
     elif scene in GRIDS or scene.startswith("heads"):
         show_grid(figure, key=scene, means=remember("head"))

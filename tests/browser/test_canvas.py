@@ -310,26 +310,6 @@ def test_the_space_bar_paints_on_a_mask(in_the_app):
     canvas.says("stroke PaintMask(cells=(SelectCell(query=1, key=0),), allowed=False)")
 
 
-def test_a_pattern_is_painted_with_pointer_and_space_bar_but_not_on_masked_cells(in_the_app):
-    canvas = in_the_app("pattern")
-    painted, pale = (canvas.pixel(*(at - 12 for at in canvas.cell(*cell))) for cell in ((7, 7), (7, 5)))
-    assert painted != pale
-    assert canvas.hover(*canvas.cell(7, 7)).endswith("in the pattern")
-    assert "in the pattern" not in canvas.hover(*canvas.cell(7, 5))
-    canvas.page.mouse.move(*canvas.at(*canvas.cell(7, 4)))
-    canvas.page.mouse.down()
-    canvas.page.mouse.move(*canvas.at(*canvas.cell(7, 5)), steps=4)
-    canvas.page.mouse.up()
-    canvas.says(
-        "stroke PaintMask(cells=(SelectCell(query=7, key=4), SelectCell(query=7, key=5)), allowed=True)",
-    )
-    canvas.page.locator("canvas").focus()
-    for key in ("Home", "ArrowUp", "PageUp", "ArrowRight"):  # row 0: a later token
-        canvas.page.keyboard.press(key)
-    canvas.page.keyboard.press(" ")
-    assert "in the pattern" not in canvas.live()
-
-
 def test_a_zoomed_map_keeps_its_letters_when_it_is_laid_out_again(show):
     canvas = show("large")
     canvas.page.evaluate(

@@ -158,7 +158,7 @@ def test_rows_height_grows_with_rows_and_stays_small_for_few():
 
 def test_enlarge_refuses_what_is_no_enlargement(figures):
     with pytest.raises(ValueError, match="factor is 0; a figure can only be enlarged"):
-        style.enlarge(figures["head_scores"], factor=0)
+        style.enlarge(figures["habit_bars"], factor=0)
 
 
 def test_an_altair_figure_is_enlarged_like_the_others():

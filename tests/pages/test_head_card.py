@@ -11,16 +11,16 @@ import streamlit as st
 import transformer
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed
-from tests.pages.conftest import choose_text, codes, is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from transformer.heads.head_atlas import head_habits
 from transformer.heads.head_circuits import written_words
 from transformer.heads.removed_head import removed_head
 from transformer.heads.role_files import load_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
-from ui.shell.actions import SelectHead, SelectSentence
+from ui.shell.actions import SelectSentence
 from ui.words.texts import common, page_text
-from views.heads import head_card, heads_controls, scatter
+from views.heads import head_card
 
 TEXT = page_text("heads")
 OWN = ("own.txt", b"The dog sees the cat.\nA bird sings.\n", "text/plain")
@@ -181,62 +181,6 @@ def test_models_of_pictures_have_no_card(open_app: Callable, checkpoint: str, mo
     app = open_app("heads", checkpoint=checkpoint)
     is_fine(app)
     assert TEXT["card_open"] not in [button.label for button in app.button]
-
-
-@pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
-def test_heads_as_points(open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str) -> None:
-    section = {"heads_section": TEXT["section_scatter"], "sentence": "The old man told us a long story about a man."}
-    app = open_app("heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", **section)
-    is_fine(app)
-    assert "the heads most similar to 1.1 are: " in said(app)
-    assert "By their maps of this sentence, the heads most similar to 1.1 are: " in said(app)
-    across = app.selectbox(key="heads_across")
-    across.set_value(next(option for option in across.options if option != across.value))
-    is_fine(app.run())
-    short = open_app(
-        "heads",
-        checkpoint=f"tiny-{name}",
-        stack=stack,
-        kind=kind,
-        sentence="No.",
-        **{"heads_section": TEXT["section_scatter"]},
-    )
-    is_fine(short)
-
-
-def test_a_clicked_point_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent = []
-    monkeypatch.setattr(scatter, "send", sent.append)
-    selection = SimpleNamespace(points=[{"point_index": 1}], box=[], lasso=[])
-    monkeypatch.setattr(st, "session_state", {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)})
-    scatter._follow([(0, 0), (2, 5)])
-    assert sent == [SelectHead(2, 5)]
-
-
-def test_a_frame_around_points_chooses_the_maps(
-    monkeypatch: pytest.MonkeyPatch, open_app: Callable, tiny_checkpoint: Callable
-) -> None:
-    page = SimpleNamespace(
-        checkpoint=SimpleNamespace(fingerprint="abc", config=SimpleNamespace(heads_in=lambda stack: 2)),
-        focus=SimpleNamespace(stack="decoder", kind="self"),
-        trace=SimpleNamespace(n_layers=lambda stack: 2),
-    )
-    selection = SimpleNamespace(points=[{"point_index": 3}, {"point_index": 0}], box=[{"x": [0, 1]}], lasso=[])
-    state = {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)}
-    monkeypatch.setattr(st, "session_state", state)
-    scatter._follow([(0, 0), (0, 1), (1, 0), (1, 1)])
-    assert heads_controls.framed(page) == ((0, 0), (1, 1))
-    page.focus.kind = "cross"
-    assert heads_controls.framed(page) == (), "a frame belongs to one kind of attention of one checkpoint"
-    monkeypatch.undo()
-    app = open_app("heads", checkpoint="tiny-gpt", layer="0", head="1")
-    is_fine(app)
-    choose_text(app, heads_controls.FRAMED, "0.0", "1.1")
-    is_fine(app.run())
-    assert TEXT["scatter_brushed"].format(count=2, heads="0.0, 1.1") in said(app)
-    next(button for button in app.button if button.label == TEXT["scatter_all"]).click()
-    is_fine(app.run())
-    assert "1.1." not in said(app).split("frame")[-1][:40] and TEXT["scatter_all"] not in [b.label for b in app.button]
 
 
 @pytest.mark.parametrize(("name", "stack", "kind"), PLACES)

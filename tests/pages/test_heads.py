@@ -15,12 +15,9 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import codes
-from tests.triggers import trigger
 from transformer.heads.head_roles import HeadRole, head_roles
 from ui.lab.role_names import role_text
-from ui.shell.fitting import attention_kinds
 from ui.words.texts import page_text, page_texts
-from views.heads import maps
 from views.heads.heads_view_model import ORDERS, RankedHeads, place_of
 from views.heads.role_words import captions, claim, definitions, head_words, role_counts
 from views.heads.sections import measures, role_table
@@ -73,28 +70,6 @@ def test_every_order_is_drawn(open_page: Callable) -> None:
     for order in reversed(ORDERS):
         app.selectbox(key="heads_order").set_value(order).run()
         assert not app.exception and not app.error
-
-
-@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
-def test_all_kinds_of_attention_stand_in_one_picture_and_a_click_looks_at_its_head(
-    open_page: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str
-) -> None:
-    drawn = []
-    draw = maps.show_overview
-    monkeypatch.setattr(maps, "show_overview", lambda figure, **how: drawn.append(figure) or draw(figure, **how))
-    app = open_page(checkpoint=checkpoint, heads_every="true")
-    clicked = {"stack": "decoder", "attention": "self", "layer": 1, "head": 1}
-    trigger(app, "heads of every kind", "click", clicked)
-    figure = drawn[-1]
-    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
-    kinds = attention_kinds(tiny_checkpoint(checkpoint).config)
-    assert [(part["stack"], part["attention"]) for part in figure.metadata["parts"]] == list(kinds)
-    for index, (stack, kind) in enumerate(kinds):
-        views = [trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))]
-        wanted = np.concatenate([view.weights for view in views])
-        np.testing.assert_allclose(figure.arrays[f"weights{index}"] / 255, wanted, atol=0.5 / 255 + 1e-6)
-    assert figure.metadata["selected"] == ["decoder", "self", 1, 1]
-    assert "**Layer 1, head 1** of decoder self-attention" in "\n".join(element.value for element in app.markdown)
 
 
 def test_the_button_leads_to_the_attention_page_with_the_same_head(open_page: Callable) -> None:
@@ -249,12 +224,6 @@ def test_heads_that_share_their_keys_are_drawn_and_told(family: Callable, open_a
     assert not app.exception and not app.error
     assert drawn[-1]["heads_a_key"] == size and drawn[-1]["scrolls"]
     assert any(f"Heads 0 to {size - 1} of this layer share" in element.value for element in app.markdown)
-    draw = maps.show_overview
-    monkeypatch.setattr(
-        maps, "show_overview", lambda figure, **how: drawn.append(figure.metadata) or draw(figure, **how)
-    )
-    open_app("heads", checkpoint="hf-llama", sentence="The cat sat.", heads_every="true")
-    assert [part["heads_a_key"] for part in drawn[-1]["parts"]] == [size]
 
 
 def test_words_for_roles() -> None:

@@ -25,14 +25,6 @@ CLICKS = {
     "words": ("attention", {"attention_section": "words"}, "attention words", "click", CELL, {}),
     "step": ("attention", {"attention_step": "2"}, "attention step products", "click", CELL, {"token": 1}),
     "heads": ("heads", {}, "heads grid", "click", {"layer": 1, "head": 1}, {"layer": 1, "head": 1}),
-    "every head": (
-        "heads",
-        {"heads_every": "true"},
-        "heads of every kind",
-        "click",
-        {"stack": "decoder", "attention": "cross", "layer": 1, "head": 1},
-        {"stack": "decoder", "kind": "cross", "layer": 1, "head": 1},
-    ),
     "mask": ("masks", {}, "mask editor", "edit", {"cells": [0, 1], "allowed": False}, {}),
     "places": (
         "compare",

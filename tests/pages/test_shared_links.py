@@ -53,7 +53,7 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "embeddings": [{"embeddings section": "analogies"}, {"embeddings section": "training"}],
     "positions": [{"positions view": "waves"}, {"positions view": "order"}],
     "attention": [{}, {"attention_section": "trust", "language": "fr"}],
-    "heads": [{"heads_section": "map", "heads_scope": "own"}],
+    "heads": [{"heads_section": "table", "heads_scope": "own"}],
     "add_norm": [{"add norm view": "arithmetic"}, {}],
     "feed_forward": [{}, {"checkpoint": "tiny-gpt", "kind": "self"}],
     "decoding": [
@@ -104,7 +104,7 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
         {"attention_section": "reading", "attention_together": ["1", "2"], **ENCODER},
         {"attention_key": "1", "cell_writers": "true", **ENCODER},
     ],
-    "heads": [{"heads_section": "card", **ENCODER}, {"heads_section": "scatter"}],
+    "heads": [{"heads_section": "card", **ENCODER}],
     "add_norm": [{"add norm view": "arithmetic", "checkpoint": "tiny-gpt", "kind": "self"}],
     "feed_forward": [{"feed-forward view": "token"}, {"feed-forward view": "sentence"}, {"feed-forward view": "fires"}],
     "decoding": [{"strategy": "sampling", "target": ""}, {"decoding_section": "strategies", "target": ""}],

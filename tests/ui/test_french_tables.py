@@ -61,8 +61,6 @@ SECTIONS = [
     ("decoding", {"decoding_section": "strategies"}),
     ("decoding", {"decoding_section": "tree"}),
     ("decoding", {"decoding_section": "alignment"}),
-    ("heads", {"heads_section": "map"}),
-    ("heads", {"heads_section": "rows"}),
     ("masks", {"masks_view": "padding"}),
     ("attention", {"attention_section": "trust"}),
 ]

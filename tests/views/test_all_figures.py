@@ -119,7 +119,7 @@ def test_importing_charts_loads_neither_torch_nor_streamlit():
 
 
 def test_enlarging_scales_fonts_and_height_and_leaves_data(figures):
-    for name in ("head_scores", "candidate_bars", "embedding_sum"):
+    for name in ("habit_bars", "candidate_bars", "embedding_sum"):
         figure = figures[name]
         large = style.enlarge(figure, factor=2)
         assert large.layout.height == 2 * figure.layout.height
@@ -128,5 +128,5 @@ def test_enlarging_scales_fonts_and_height_and_leaves_data(figures):
         assert len(large.data) == len(figure.data)
         assert style.TEXT_SIZE == figure.layout.font.size, "the figure itself must not change"
     np.testing.assert_array_equal(
-        style.enlarge(figures["head_scores"], factor=2).data[0].z, figures["head_scores"].data[0].z
+        style.enlarge(figures["habit_bars"], factor=2).data[0].x, figures["habit_bars"].data[0].x
     )

@@ -7,7 +7,6 @@ import pytest
 
 from charts.toolkit import style
 from views.attention.attention_row_figures import dot_product, row_on_picture, score_pipeline, value_mix
-from views.heads.head_figures import entropy_strip, head_scores
 
 
 def test_pipeline_shows_scores_what_the_mask_leaves_powers_and_weights(causal_view):
@@ -71,33 +70,6 @@ def test_the_parts_of_the_mix_add_up_to_the_output(tokens, numbers):
     assert len(value_mix(weights, values=values, tokens=tokens, shown=7).data) == 7 + 1, "no others left"
     with pytest.raises(ValueError, match="shown is 8; choose 1 to 7 keys"):
         value_mix(weights, values=values, tokens=tokens, shown=8)
-
-
-def test_head_scores_write_value_and_role_and_frame_the_chosen_head():
-    scores = np.array([[0.1, 0.25], [0.5, 1.0]])
-    figure = head_scores(scores, name="sink share", roles=[["", "<sink>"], ["previous", ""]], chosen=(1, 0))
-    trace, texts = figure.data
-    np.testing.assert_allclose(trace.z, scores, rtol=1e-6)
-    assert (trace.zmin, trace.zmax) == (0, 1)
-    assert list(texts.text) == ["0.100", "0.25<br>&lt;sink&gt;", "0.5<br>previous", "1"]
-    frame = figure.layout.shapes[0]
-    assert (frame.x0, frame.x1, frame.y0, frame.y1) == (-0.5, 0.5, 0.5, 1.5)
-    assert list(figure.layout.xaxis.ticktext) == ["0", "1"]
-    with pytest.raises(ValueError, match="scores holds 1, more than the maximum 0.5"):
-        head_scores(scores, name="share", maximum=0.5)
-    with pytest.raises(ValueError, match="chosen head is 2, but there are only 2"):
-        head_scores(scores, name="share", chosen=(0, 2))
-
-
-def test_entropy_runs_to_log2_of_the_keys_and_hatches_rows_without_a_choice(causal_view):
-    figure = entropy_strip(causal_view)
-    trace = figure.data[0]
-    assert trace.zmin == 0
-    assert trace.zmax == pytest.approx(np.log2(5))
-    assert np.isnan(trace.z[:, 0]).all(), "the first row of a causal mask has one key only"
-    np.testing.assert_allclose(trace.z[:, 1:], causal_view.entropy[:, 1:], rtol=1e-6)
-    assert list(figure.data[-1].x) == [0]
-    assert figure.data[-1].marker.pattern.shape == "/"
 
 
 def test_a_row_on_the_picture_has_its_weights_over_the_whole_picture() -> None:

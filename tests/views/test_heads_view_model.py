@@ -177,13 +177,6 @@ def test_its_numbers_are_those_of_the_trace(tiny_checkpoint: Callable, name: str
     assert heads.is_masked(0, 1) == ((stack, kind) == ("decoder", "self"))
 
 
-def test_every_kind_of_attention_has_its_own_roles(trace: Trace) -> None:
-    kinds = heads_view_model(trace, CROSS).every_kind
-    assert [(one.stack, one.kind) for one in kinds] == list(trace.attention_kinds())
-    for one in kinds:
-        assert same(one.heads.roles, heads_view_model(trace, Head(one.stack, one.kind, 0, 0)).roles_here)
-
-
 def test_names_order_and_numbers_are_of_many_sentences_once_they_are_asked_for(
     trace: Trace, tiny_checkpoint: Callable
 ) -> None:
@@ -195,27 +188,20 @@ def test_names_order_and_numbers_are_of_many_sentences_once_they_are_asked_for(
     assert many.heads.roles == corpus.of("decoder", "cross") and many.speaks_of_many
     assert many.heads.has_tests and many.heads.over_many and not many.in_table
     assert many.tiles == RankedHeads(corpus.of("decoder", "cross")).sorted("consistency")
-    assert [one.heads.roles for one in many.every_kind] == [corpus.of(*kind) for kind in trace.attention_kinds()]
     older = replace(corpus, heads=tuple(one for one in corpus.heads if one.kind == "self"))
     unknown_here = heads_view_model(trace, CROSS, HeadsChoices(scope="own"), corpus=older)
     assert unknown_here.heads.roles == unknown_here.roles_here, "nothing is known of this kind of attention"
     assert not heads_view_model(trace, CROSS, HeadsChoices(scope="own")).speaks_of_many
 
 
-def test_some_layers_or_a_frame_limit_the_maps(trace: Trace) -> None:
+def test_some_layers_limit_the_maps(trace: Trace) -> None:
     def chosen(**choices: object) -> HeadsViewModel:
         return heads_view_model(trace, CROSS, HeadsChoices(**choices))
 
     last = chosen(layers=range(1, 2))
     assert last.tiles == [(1, 0), (1, 1)] and [view.layer for view in last.shown_views] == [1]
-    assert last.selected == (1, 0) and chosen(layers=range(1)).selected is None, "what is not shown is not framed"
+    assert last.selected == (1, 0) and chosen(layers=range(1)).selected is None, "what is not shown is not selected"
     assert set(last.named) <= {(1, 0), (1, 1)} and len(last.heads.roles) == 4
-    framed = chosen(framed=((0, 1), (1, 1)))
-    assert framed.tiles == [(0, 1), (1, 1)] and not framed.in_table and framed.selected is None
-    assert framed.named and set(framed.named) <= {(0, 1), (1, 1)}
-    sharpest_first = chosen(framed=((0, 1), (1, 1)), order="entropy").tiles
-    assert sharpest_first == [place for place in chosen(order="entropy").tiles if place in ((0, 1), (1, 1))]
-    assert chosen(framed=((0, 1),), layers=range(1, 2)).tiles == [(1, 0), (1, 1)], "a frame around hidden heads only"
 
 
 def test_heads_that_share_their_keys(family: Callable) -> None:
@@ -232,17 +218,6 @@ def test_heads_of_the_translator_share_no_keys(trace: Trace) -> None:
     assert heads_view_model(replace(trace, run=None), CROSS).sharing_keys == range(1), "a trace from a file"
 
 
-def test_axes_and_neighbours_of_the_points(trace: Trace) -> None:
-    heads = heads_view_model(trace, Head("encoder", "self", 1, 1))
-    across, up = heads.first_axes
-    spread = {name: np.std([role.scores[name] for role in heads.roles_here]) for name in heads.measures}
-    places = [name for name in heads.measures if name in module.PLACES]
-    assert up == "broad" and spread[across] == max(spread[name] for name in places)
-    assert len(heads.alike) == 3 and heads.place not in heads.alike
-    shares = [share for *_, share in heads.alike_in_map]
-    assert shares == sorted(shares, reverse=True) and all(0 <= share <= 1 for share in shares)
-
-
 def test_what_does_not_exist_is_refused(trace: Trace) -> None:
     with pytest.raises(ValueError, match="head is 9; layer 1 has heads 0 to 1"):
         heads_view_model(trace, Head("decoder", "cross", 1, 9))
@@ -257,7 +232,7 @@ def test_roles_are_worked_out_once(trace: Trace, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(module, "sentence_roles", lambda view: asked.append(view.name) or sentence_roles(view))
     heads = heads_view_model(trace, CROSS)
     for _ in range(2):
-        assert heads.named and heads.tiles and heads.chosen_here and heads.first_axes and heads.alike
+        assert heads.named and heads.tiles and heads.chosen_here
     assert asked == [view.name for view in heads.views]
 
 

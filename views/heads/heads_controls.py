@@ -1,20 +1,18 @@
 """The controls above the maps of the Heads page."""
 
-import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig
 from transformer.heads.head_roles import CorpusRoles
-from ui.shell import choice, page_state
+from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.words.texts import PageText
 from views.heads.corpus import SCOPES, Corpus, known_corpus
-from views.heads.heads_view_model import CORPUS_ORDERS, ORDERS, HeadsChoices, Place
+from views.heads.heads_view_model import CORPUS_ORDERS, ORDERS, HeadsChoices
 
 MANY_LAYERS = 7  # least number of layers for which some of them can be chosen
-FRAMED = "heads_brushed"  # the heads in the frame drawn around points, as "layer.head"
 
 
 def choose(p: Page) -> tuple[HeadsChoices, Corpus | None, DeltaGenerator]:
@@ -34,19 +32,15 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None, DeltaGenerator]:
         corpus = known_corpus(p, scope)
         many = scope != "sentence" and _is_about(p, corpus.roles if corpus else None)
         with st.popover(text["change"], icon=":material/tune:", key="heads change"):
-            every = choice.is_on("heads_every")  # one table for each kind of attention: there is no order to choose
-            order = "layer" if every else chosen_order(text, p.checkpoint.config, many=many)
             choices = HeadsChoices(
                 scope=scope,
-                order=order,
+                order=chosen_order(text, p.checkpoint.config, many=many),
                 stretch=choice.toggle(
                     text["stretch"], key="heads_stretch", help=text["stretch_help"], default=p.reads_files
                 ),
-                every=choice.toggle(text["every"], key="heads_every", help=text["every_help"]),
                 scrolls=choice.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"]),
                 whole=p.reads_pictures and choice.toggle(text["whole"], key="heads_whole", help=text["whole_help"]),
                 layers=chosen_layers(p),
-                framed=framed(p),
             )
     return choices, corpus, first
 
@@ -75,11 +69,3 @@ def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
         key = "heads_corpus_order_induction" if induction else "heads_corpus_order"
     explained = text["order_help_corpus" if many else "order_help"]
     return chosen_option(text, "order", orders, key=key, first="layer", in_list=True, help=explained)
-
-
-def framed(p: Page) -> tuple[Place, ...]:
-    """Return (layer, head) of the heads that the maps are limited to; empty: all of them."""
-    page_state.belongs_to(FRAMED, (p.checkpoint.fingerprint, p.focus.stack, p.focus.kind))
-    heads = np.ndindex(p.trace.n_layers(p.focus.stack), p.checkpoint.config.heads_in(p.focus.stack))
-    asked = choice.values(FRAMED)
-    return tuple(head for head in heads if "{}.{}".format(*head) in asked) if asked else ()

@@ -19,9 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from transformer.heads.head_roles import RESTING, CorpusRole, CorpusRoles, HeadRole, sentence_roles
-from transformer.heads.head_similarity import most_alike, most_alike_maps
 from transformer.heads.induction import followers
-from transformer.heads.role_measures import ALIGNED, NO_ROLE, PLACES, ROLES
+from transformer.heads.role_measures import ALIGNED, NO_ROLE, ROLES
 from transformer.heads.weight_patterns import LEAST_LIFT, counted_rows, even_attention, places_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
@@ -53,8 +52,6 @@ class HeadsChoices:
         scope: The sentences that names, order and numbers refer to: "sentence", "corpus" or "own".
         order: One of ``ORDERS``, ``CORPUS_ORDERS`` or "induction".
         layers: The layers whose maps are shown; ``None`` for all.
-        framed: The heads in the frame that was drawn around points, to which the maps are limited; empty for all.
-        every: Whether the maps show all kinds of attention.
         stretch: Whether the scale of each map ends at its own largest weight.
         scrolls: Whether the small maps are as large as the width allows.
         whole: Whether a model that reads images shows whole maps instead of one row over the image.
@@ -63,8 +60,6 @@ class HeadsChoices:
     scope: str = "sentence"
     order: str = "layer"
     layers: range | None = None
-    framed: tuple[Place, ...] = ()
-    every: bool = False
     stretch: bool = False
     scrolls: bool = False
     whole: bool = False
@@ -196,16 +191,6 @@ class RankedHeads:
 
 
 @dataclass(frozen=True)
-class HeadsOfKind:
-    """All heads of one kind of attention: one view for each layer, and their roles."""
-
-    stack: str
-    kind: str
-    views: tuple[AttentionView, ...]
-    heads: RankedHeads
-
-
-@dataclass(frozen=True)
 class StrongestEdge:
     """A row of a map and the key that it attends to most, with its weight."""
 
@@ -279,20 +264,14 @@ class HeadsViewModel(RunViewModel):
         return self.views if layers is None else tuple(view for view in self.views if view.layer in layers)
 
     @cached_property
-    def framed(self) -> frozenset[Place]:
-        """The shown heads in the reader's frame; empty: no frame limits the maps."""
-        return frozenset(map(place_of, self.shown.roles)) & frozenset(self.choices.framed)
-
-    @cached_property
     def tiles(self) -> list[Place]:
         """(layer, head) of every small map, in order."""
-        places = self.shown.sorted(self.choices.order) or list(map(place_of, self.shown.roles))
-        return [place for place in places if place in self.framed] if self.framed else places
+        return self.shown.sorted(self.choices.order) or list(map(place_of, self.shown.roles))
 
     @property
     def in_table(self) -> bool:
         """Whether the small maps are in the table of layers × heads."""
-        return self.choices.order == "layer" and not self.framed
+        return self.choices.order == "layer"
 
     @property
     def is_followed(self) -> bool:
@@ -304,12 +283,8 @@ class HeadsViewModel(RunViewModel):
         """(layer, head) of the large maps; the selected head is among them if it has a role or was chosen."""
         followed = self.place if self.is_followed else None
         if self.image_row is None:
-            found = self.shown.opened_with(followed, fixed=self.fixed_without_role, aligned=self.aligned)
-        else:
-            found = self.different_on_image
-        if not self.framed:
-            return found
-        return tuple(place for place in found if place in self.framed) or tuple(self.tiles[:1])
+            return self.shown.opened_with(followed, fixed=self.fixed_without_role, aligned=self.aligned)
+        return self.different_on_image
 
     @property
     def image_row(self) -> int | None:
@@ -519,44 +494,6 @@ class HeadsViewModel(RunViewModel):
         size = n_heads // (getattr(config, "n_key_heads", 0) or n_heads)
         first = self.location.head - self.location.head % size
         return range(first, first + size)
-
-    @cached_property
-    def every_kind(self) -> tuple[HeadsOfKind, ...]:
-        """All heads of the model, by kind of attention; over many sentences only if the page shows those."""
-        found = []
-        for stack, kind in self.trace.attention_kinds():
-            views = _views(self.trace, stack, kind)
-            roles = self.corpus.of(stack, kind) if self.speaks_of_many else ()
-            roles = roles or tuple(role for view in views for role in sentence_roles(view))
-            found.append(HeadsOfKind(stack, kind, views, RankedHeads(roles)))
-        return tuple(found)
-
-    @cached_property
-    def measures(self) -> tuple[str, ...]:
-        """The measures that are defined for every head."""
-        roles = self.heads.roles
-        return tuple(
-            name for name in roles[0].scores if all(np.isfinite(head.scores.get(name, np.nan)) for head in roles)
-        )
-
-    @cached_property
-    def first_axes(self) -> tuple[str, str]:
-        """The default axes: the kind of position in which the heads differ most, and their entropy."""
-        up = "broad" if "broad" in self.measures else self.measures[-1]
-        places = [name for name in self.measures if name in PLACES] or [name for name in self.measures if name != up]
-        return max(places, key=lambda name: np.std([head.scores[name] for head in self.heads.roles])), up
-
-    @cached_property
-    def alike(self) -> tuple[Place, ...]:
-        """The heads nearest to the selected one by all measures, the nearest first."""
-        roles = self.heads.roles
-        index = next(index for index, head in enumerate(roles) if place_of(head) == self.place)
-        return tuple(place_of(roles[other]) for other in most_alike([head.scores for head in roles], index))
-
-    @cached_property
-    def alike_in_map(self) -> tuple[tuple[int, int, float], ...]:
-        """(layer, head, share of the weight on the same cells) of the heads with the most similar maps here."""
-        return most_alike_maps(self.views, *self.place)
 
     @cached_property
     def queries(self) -> tuple[int, ...]:

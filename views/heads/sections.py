@@ -1,30 +1,25 @@
-"""The sections below the maps of the Heads page: tables, one number of all heads, a layer's rows."""
+"""The sections below the maps of the Heads page: tables, the card of a head, the search by two tokens."""
 
 import math
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from transformer.heads.annotated_words import aligned_pairs, annotated_sentences
 from transformer.heads.head_roles import CorpusRole
 from transformer.heads.role_measures import MEASURES, ROLES, HeadMeasures
-from ui.shell.choice import chosen_option, chosen_section
+from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
 from ui.shell.page import Page
-from ui.show.figures import show_figure, show_table
+from ui.show.figures import show_table
 from ui.words.texts import PageText
 from views.heads.finder import finder
 from views.heads.head_card import CARD, card
-from views.heads.head_figures import entropy_strip, head_profiles, head_scores
-from views.heads.heads_view_model import HeadsViewModel, Role, place_of
-from views.heads.pattern import pattern
-from views.heads.role_words import captions, measure_name
-from views.heads.scatter import scatter
+from views.heads.heads_view_model import HeadsViewModel, Role
+from views.heads.role_words import measure_name
 
 _IN_TABLE = ("entropy", "confidence", "sinks", "distance", "induction", "previous_random")  # next to the roles
-_ON_THE_MAP = ("consistency", "confidence", "sinks", "broad", "induction")  # measures that lie in 0…1
 
 
 def show_section(p: Page, heads: HeadsViewModel) -> None:
@@ -38,8 +33,7 @@ def show_section(p: Page, heads: HeadsViewModel) -> None:
 
 def sections(heads: HeadsViewModel, *, of_sentences: bool) -> tuple[str, ...]:
     """Return the sections of the model; vision models have no lists of sentences."""
-    measured = ("tests", "profile") if heads.heads.has_tests else ()
-    return ("table", *(("card", "finder") if of_sentences else ()), "pattern", *measured, "map", "scatter", "rows")
+    return ("table", *(("card", "finder") if of_sentences else ()), *(("tests",) if heads.heads.has_tests else ()))
 
 
 def _draw(p: Page, section: str, heads: HeadsViewModel) -> None:
@@ -50,22 +44,9 @@ def _draw(p: Page, section: str, heads: HeadsViewModel) -> None:
         card(p, heads.location, heads.roles_over_many)
     elif section == "finder":
         finder(p, heads)
-    elif section == "pattern":
-        pattern(p, heads)
-    elif section == "tests":
+    else:
         caption = text["tests_caption"].format(annotated=len(annotated_sentences()), pairs=len(aligned_pairs()))
         show_table(measure_table(roles, text), name="head-tests", caption=caption)
-    elif section == "profile":
-        _profiles(heads, text)
-    elif section == "map":
-        _measure_map(heads, text)
-    elif section == "scatter":
-        scatter(heads, text)
-    else:
-        layer = heads.location.layer
-        caption = text["rows_caption"].format(layer=layer)
-        strip = entropy_strip(heads.views[layer])
-        show_figure(strip, name="entropy-of-rows", caption=caption, alt=text["rows_alt"])
 
 
 def _table(heads: HeadsViewModel, text: PageText) -> None:
@@ -131,53 +112,3 @@ def _column(name: str, text: PageText) -> str:
 
 def _score(measured: HeadMeasures, name: str) -> float | None:
     return measured.measures[name].score if name in measured.measures else None
-
-
-def _profiles(heads: HeadsViewModel, text: PageText) -> None:
-    roles = heads.roles_over_many
-    curves = {place_of(head): head.measured.profile for head in roles}
-    if not all(curves.values()):
-        st.info(text["profile_cross"], icon=":material/info:")
-        return
-    distances = sorted({distance for curve in curves.values() for distance in curve})
-    show_figure(
-        head_profiles(
-            curves,
-            names=captions(heads.heads, text),
-            clear=list(map(place_of, heads.heads.clear)),
-            chosen=heads.place,
-        ),
-        name="weight-by-distance",
-        caption=text["profile_caption"].format(
-            least=distances[0], most=distances[-1], name=text["over_sentences"].format(count=roles[0].n_sentences)
-        ),
-        alt=text["profile_alt"],
-    )
-
-
-def _measure_map(heads: HeadsViewModel, text: PageText) -> None:
-    roles = heads.heads.roles
-    known = {name: _values(roles, name) for name in _ON_THE_MAP}
-    known = {name: values for name, values in known.items() if np.isfinite(values).all()}
-    if not known:
-        st.info(text["map_nothing"], icon=":material/info:")
-        return
-    name = chosen_option(text, "measure", list(known), key="heads_measure", owner=tuple(known))
-    words: list[list[str]] = [[] for _ in heads.views]
-    for head in roles:
-        steady = isinstance(head, CorpusRole) and name == "consistency"
-        words[head.layer].append(text["role_short"][head.most_frequent if steady else head.role])
-    show_figure(
-        head_scores(
-            known[name].reshape(len(words), -1), name=text["measure_name"][name], roles=words, chosen=heads.place
-        ),
-        name="head-measures",
-        caption=text["map_caption"],
-        alt=text["map_alt"],
-    )
-
-
-def _values(roles: Sequence[Role], name: str) -> np.ndarray:
-    if name == "consistency":
-        return np.array([getattr(head, "consistency", math.nan) for head in roles])
-    return np.array([head.scores.get(name, math.nan) for head in roles])

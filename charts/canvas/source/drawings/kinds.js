@@ -7,13 +7,11 @@ import { LinesDrawing } from "./lines.js";
 import { MapDrawing } from "./map.js";
 import { MaskDrawing } from "./mask.js";
 import { OverviewDrawing } from "./overview.js";
-import { PatternDrawing } from "./pattern.js";
 import { StepsDrawing } from "./steps.js";
 
 const DRAWINGS = {
   map: MapDrawing,
   mask: MaskDrawing,
-  pattern: PatternDrawing,
   grid: GridDrawing,
   heads: HeadsDrawing,
   lines: LinesDrawing,
