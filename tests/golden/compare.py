@@ -66,9 +66,12 @@ def compare(old: Recorded) -> list[tuple[str, str]]:
 
 
 def _compute(old: Recorded) -> dict[str, Value]:
-    if old.page:
-        return readers.values_of_view(old.page, old.address)
-    return readers.values_of_question(**old.address)
+    if not old.page:
+        return readers.values_of_question(**old.address)
+    found: dict[str, Value] = {}
+    for page, address in readers.openings(old.page, old.address):
+        found = {**readers.values_of_page(readers.open_view(page, address)), **found}
+    return found
 
 
 def main() -> int:

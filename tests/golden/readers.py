@@ -3,6 +3,7 @@
 Whoever changes where a figure's numbers travel, or where a function lives, adapts one reader here, and never a value:
 
 - ``open_view``, ``full_address``: a page opened by its address, and all that its controls say then
+- ``openings``: where a recorded view is now, if it has moved or been divided
 - ``values_of_page``: what reaches the browser, by figure and array; one function per kind of element
 - ``fold``: how an array is kept if its packing is not what it means (bits of a mask, fractions as whole numbers)
 - ``RENAMED``: today's key of an array whose key has changed
@@ -67,18 +68,11 @@ def open_view(page: str, address: Mapping[str, Any]) -> Any:
     return app.run()
 
 
-# Parts of a page that were recorded together and are shown one at a time now: page and parameter, and the value that
-# shows what was beside all others.
-APART = {("compare", "compare_more"): "maps"}
-
-
-def values_of_view(page: str, address: Mapping[str, Any]) -> dict[str, Value]:
-    """Return what a view shows, with the parts of the page that were beside it when it was recorded."""
-    values = values_of_page(open_view(page, address))
-    for (name, parameter), value in APART.items():
-        if page == name and parameter in address:
-            values = values_of_page(open_view(page, {**address, parameter: value})) | values
-    return values
+def openings(page: str, address: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the pages and addresses on which today's program shows what a recorded view showed."""
+    yield page, dict(address)
+    if page == "compare" and "compare_more" in address:  # the maps, which stood above each of its parts
+        yield page, {**address, "compare_more": "maps"}
 
 
 def full_address(app: Any, page: str) -> dict[str, str | list[str]]:
@@ -278,11 +272,11 @@ def values_of_question(question: str, model: str, sentence: str, other: str) -> 
 
     ``other`` is the sentence with which this one is compared.
     """
-    from transformer import InputError
-
-    with contextlib.suppress(InputError):
-        return dict(QUESTIONS[question](traced(model, sentence), other))
-    return {}
+    found = {}
+    with contextlib.suppress(ValueError):  # what the library raises, with a sentence, where it has no answer
+        for name, value in QUESTIONS[question](traced(model, sentence), other):
+            found[name] = value
+    return found
 
 
 Answers = Iterator[tuple[str, Value]]
@@ -360,19 +354,11 @@ def _importance(trace: Any, _: str) -> Answers:
     yield "kl", value_of([one.kl for one in found])
 
 
-def _first_turn(pair: Any) -> Any:
-    """Return the first word that the corrupted run predicts differently; otherwise the one that changed most."""
-    turns = pair.carried_turns
-    changed = [turn for turn in turns if turn.corrupt < 0 <= turn.clean]
-    words = [turn for turn in changed if pair._is_word(turn.answer) and pair._is_word(turn.other)]
-    return (words or changed or [max(turns, key=lambda turn: turn.clean - turn.corrupt)])[0]
-
-
 def _patching(trace: Any, other: str) -> Answers:
     from transformer.interventions.activation_patching import contrast, head_places, recovered_shares, token_places
 
     pair = contrast(trace, other)
-    turn = _first_turn(pair)
+    turn = max(pair.turns, key=lambda turn: turn.clean - turn.corrupt)
     yield "turn", value_of([turn.row, turn.answer, turn.other], "exact")
     yield "differences", value_of([turn.clean, turn.corrupt])
     for stack in trace.stacks:
@@ -414,7 +400,7 @@ def _inputs(trace: Any, _: str) -> Answers:
         for side in ("source", "target"):
             if (array := getattr(found, side)) is not None:
                 yield f"{name}.{side}", value_of(array)
-    if checkpoint.config.n_classes and not checkpoint.config.picture:
+    if checkpoint.config.n_classes and " " in trace.sentence:  # no image
         yield "leave one word out", value_of(leave_one_out(checkpoint, trace.sentence).without)
 
 

@@ -36,7 +36,7 @@ def _record_pages(model: Model, name: str, text: str, other: str) -> Iterator[Re
             continue
         known.add(same)
         began = time.process_time()
-        values = readers.values_of_view(page, address)
+        values = readers.values_of_page(readers.open_view(page, address))
         seconds = max(first, _since(began))  # the first opening computes what the second one finds computed
         yield Recorded(f"{model.name} / {name} / {page} / {view}", page, address, seconds, values)
 
@@ -50,7 +50,8 @@ def main(names: list[str]) -> None:
     for name in names or MODELS:
         recorded = []
         for one in record(MODELS[name]):
-            recorded.append(one)
+            if one.values:
+                recorded.append(one)
             print(f"{one.seconds:7.2f} s {len(one.values):4} {one.name}", flush=True)
         file = write(name, readers.fingerprint(name), recorded)
         print(f"{file}: {file.stat().st_size:,} bytes")
