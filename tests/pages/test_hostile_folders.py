@@ -1,4 +1,4 @@
-"""No file in a folder of checkpoints breaks a page that does not show it, and each is listed with its sentence."""
+"""No file in a folder of checkpoints breaks a page that does not show it; each has its sentence."""
 
 from __future__ import annotations
 
