@@ -8,8 +8,8 @@ from transformer.runs.inputs import prompt_of
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
 from ui.shell.page import Page, page
+from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
-from ui.show.sound_over_time import attends_to_time, opening_row, show_sound_map
 from views.attention import row_guess
 from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose, names_predictions
 from views.attention.attention_picture import draw, on_picture, places
@@ -34,31 +34,22 @@ def begins(p: Page) -> tuple[str, int]:
     """Begin at a word that attends to another one; in a long text, at the token that is continued."""
     if p.reads_long_text:
         return p.focus.stack, len(prompt_of(p.checkpoint, p.sentence)) - 1
-    return opening_row(p)
-
-
-def only(p: Page) -> str | None:
-    """Offer only the words of a sound's text: its positions are on the axis of time."""
-    return "decoder" if p.reads_sounds and p.focus.stack == "decoder" else None
+    return p.focus.stack, telling_row(p.focus, p.run)
 
 
 def predicts(p: Page) -> bool:
-    """Name the tokens as the rows of the map; of long texts and sounds, those that are read."""
-    return not (p.reads_long_text or p.reads_sounds) and has_queries(p) and names_predictions(p)
+    """Name the tokens as the rows of the map; of long texts, those that are read."""
+    return not p.reads_long_text and has_queries(p) and names_predictions(p)
 
 
 with page(
     "attention",
     needs=("stack", "kind", "layer", "head", "token"),
     begins=begins,
-    only=only,
     predicts=predicts,
 ) as p:
     if p.reads_long_text:
         show_long_text(p)
-        p.finish()
-    if attends_to_time(p):
-        show_sound_map(p, p.focus)
         p.finish()
     if not has_queries(p):
         show_weights_only(p)

@@ -7,7 +7,6 @@ from ui.lab import shown_head
 from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page, page
-from ui.words.texts import common
 from views.compare.image_and_text import image_and_text
 from views.compare.model_layers import layers
 from views.compare.three_kinds import kinds
@@ -39,8 +38,6 @@ def needs(p: Page) -> tuple[str, ...]:
 
 
 with page("compare", needs=needs, strip=False) as p:
-    if p.reads_sounds:
-        p.nothing_to_show(common("sound.no_comparison"))
     with st.container(horizontal=True, horizontal_alignment="distribute"):
         mode = chosen_option(p.text, "mode", modes(p), key="compare_mode", label_visibility="collapsed", wrap=True)
         if mode == "sentences":

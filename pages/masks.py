@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from charts.toolkit.numbers import whole
 from transformer.errors import NotFiniteError
 from transformer.runs.head_places import Head
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
@@ -10,8 +9,6 @@ from ui.lab.experiments import experiment_with
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
 from ui.shell.picture import show_picture
-from ui.show.sound_over_time import attends_to_time
-from ui.words.texts import common
 from views.masks import editor
 from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_effect
 from views.masks.masks_view_model import masks_view_model
@@ -20,8 +17,6 @@ VIEWS = ("difference", "steps", "padding")
 
 with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     location = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    if attends_to_time(p):
-        p.nothing_to_show(common("sound.no_masks", count=whole(p.checkpoint.config.sound.n_positions)))
     own = p.trace.attention(location.stack, location.layer, location.kind)
     above = st.container()
     choices = editor.choose(p, own)

@@ -4,29 +4,31 @@ import streamlit as st
 
 from ui.shell import embedded
 from ui.shell.below import below_the_picture
-from ui.shell.page import page
+from ui.shell.page import Page, page
 from ui.shell.presentation.presenter import is_presenting
+from ui.shell.telling_head import telling_row
 from ui.show.living_picture import living_picture
-from ui.show.sound_over_time import opening_row
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
 from views.overview.maps_of_file import show_maps
 from views.overview.model_output import present_answer, show_answer, view_model_of
 from views.overview.more import show_more
-from views.overview.sound_in_words import sound_in_words
 
-with page("overview", strip=False, begins=opening_row) as p:
+
+def begins(p: Page) -> tuple[str, int]:
+    """Begin at the token that the living picture follows."""
+    return p.focus.stack, telling_row(p.focus, p.run)
+
+
+with page("overview", strip=False, begins=begins) as p:
     if p.maps_only:
         show_maps(p)
         p.finish()
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
     (present_answer if is_presenting() else show_answer)(p, view_model_of(p))
-    if p.reads_sounds:
-        sound_in_words(p)
-    else:
-        living_picture(p)
+    living_picture(p)
     if not embedded.is_embedded():  # an embedded page shows one figure alone, and the blocks would come first
         st.markdown(f"#### {p.text['blocks']}")
         shape = {"tokens": len(p.trace.tokens(p.trace.stacks[-1])), "width": p.checkpoint.config.d_model}

@@ -181,7 +181,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
-    from charts.figures import edit_effects, firing_strips, gradients, sound_map
+    from charts.figures import edit_effects, firing_strips, gradients
     from transformer.predictions.lens import WordProbabilities
     from transformer.text.best_path import pieces_of_path
     from transformer.text.longest_match import MatchStep
@@ -217,7 +217,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     before_and_after = pd.DataFrame(
         {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
     )
-    sound: dict = {"frame_seconds": 0.01, "centres": np.linspace(50, 7500, n)}
     return {
         "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
         "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
@@ -253,17 +252,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "relative_bias": distance_figures.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
         "distance_buckets": distance_figures.distance_buckets([2, 1, 0, 17], distances=range(-2, 2)),
         "rotary_angles": distance_figures.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
-        "spectrogram_figure": sound_map.spectrogram_figure(rows, **sound),
-        "sound_map": sound_map.sound_map(
-            rows,
-            weights=np.abs(rows[:2, :4]),
-            column_seconds=0.04,
-            rows=["·<b>", "norm"],
-            row_title="1",
-            chosen_row=0,
-            title="1.0",
-            **sound,
-        ),
         "parameter_shares": parameter_shares_figure.parameter_shares([60.0, 40.0], names=["·<b>", "norm"]),
         "norm_statistics": norm_figures.norm_statistics(
             np.ones(n), std_before=np.ones(n), mean_after=np.zeros(n), std_after=np.ones(n), tokens=tokens

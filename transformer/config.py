@@ -227,11 +227,6 @@ class ModelConfig:
         return False
 
     @property
-    def reads_sounds(self) -> bool:
-        """Whether the encoder reads a sound: its tokens are positions in time."""
-        return False
-
-    @property
     def has_encoder(self) -> bool:
         """Whether the model has an encoder."""
         return self.kind in ("encoder-decoder", "encoder-only")

@@ -52,7 +52,6 @@ def written_steps(
     before: Sequence[Token] = (),
     n_given: int = 0,
     begin: tuple[int, int] = (0, 0),
-    over_time: bool = False,
 ) -> CanvasFigure:
     """Draw all ``steps`` of the text ``tokens``, one step per token.
 
@@ -65,8 +64,6 @@ def written_steps(
         n_given: Number of tokens at the start that were given, not chosen.
         begin: The step to show first, and a number that changes whenever the reader is to be moved there; otherwise the
             reader stays at the step reached in the browser.
-        over_time: Whether the keys are positions in the time of a sound. There are so many that all weights are small,
-            so their axis ends near the largest one.
 
     Raises:
         ValueError: If numbers are not probabilities or weights, or arrays do not fit their labels.
@@ -96,8 +93,7 @@ def written_steps(
         "columns": list(key.labels),
         "counts": [len(step.weights) for step in steps],
         "of": of,
-        "top": _end_of_axis(weights.max(initial=0) / 65535) if over_time else 1,
-        "axis": _("time in seconds") if over_time else _("key: the token that is looked at"),
+        "axis": _("key: the token that is looked at"),
         "begin": [int(number) for number in begin],
     }
     rest = np.array([step.rest for step in steps], dtype=np.float32)
@@ -108,12 +104,6 @@ def written_steps(
         "allowed": mask_bits(allowed),
     }
     return CanvasFigure(metadata, arrays)
-
-
-def _end_of_axis(largest: float) -> float:
-    """Return the next of …, 0.1, 0.2, 0.5, 1 that is not below ``largest``."""
-    ends = [float(f"{digit}e{power}") for power in range(-5, 0) for digit in (1, 2, 5)]
-    return next((end for end in ends if end >= largest), 1.0)
 
 
 def _plain(token: Token) -> dict:

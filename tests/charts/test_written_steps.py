@@ -57,19 +57,6 @@ def test_a_rank_is_drawn_only_behind_a_gap(target: TokenSequence) -> None:
     assert metadata["ranks"] == [0, 0, 5, 13, 0]
 
 
-@pytest.mark.parametrize(("largest", "end"), [(0.03, 0.05), (0.049, 0.05), (0.00021, 0.0005), (0.7, 1.0)])
-def test_weights_over_time_have_an_axis_that_ends_near_the_largest(
-    target: TokenSequence, largest: float, end: float
-) -> None:
-    weights = np.full(5, largest / 2)
-    weights[2] = largest
-    steps = [replace(bars(5, seed=row), weights=weights) for row in range(5)]
-    metadata, _ = unpack(drawn(steps, target, target, over_time=True).packed())
-    assert (metadata["top"], metadata["axis"]) == (pytest.approx(end), "time in seconds")
-    metadata, _ = unpack(drawn(steps, target, target).packed())
-    assert (metadata["top"], metadata["axis"]) == (1, "key: the token that is looked at")
-
-
 def test_a_sentence_takes_at_most_30_kb() -> None:
     words = sequence([f"·word{place}" for place in range(24)])
     assert len(drawn([bars(24, seed=row) for row in range(24)], words, words).packed()) < 30_000

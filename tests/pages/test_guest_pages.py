@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.page_views import SIDEBAR, TRANSLATOR, VIEWS, WRITERS, View
 from tests.transformer.guests import tiny_guests, tiny_image_guests
-from tests.transformer.guests.tiny_sound_guests import sound_checkpoint
 from transformer.families.foreign_folder import FAMILIES
 from ui.words.texts import common
 
@@ -27,8 +26,6 @@ _PAGES_OF_NO_MODEL = ("lessons", "by_hand")
 # How each kind of guest is written to a folder; a guest that reads something else gets a line here.
 WRITE = dict.fromkeys(tiny_guests.GUESTS, tiny_guests.guest_checkpoint)
 WRITE |= dict.fromkeys(tiny_image_guests.IMAGE_GUESTS, tiny_image_guests.image_checkpoint)
-WRITE["whisper"] = lambda kind, folder: sound_checkpoint(folder, kind)
-_NO_SOUNDS = ("no_masks", "no_paths", "no_comparison")  # sentences about pages that cannot show a sound
 TABLE_ONLY = "GUEST_PAGES" in os.environ
 
 
@@ -66,8 +63,6 @@ def outcome(app: AppTest, kind: str) -> str:
         for info in app.info
         if nothing in info.value.replace("\\", "")
     ]
-    of_sounds = tuple(common(f"sound.{name}", count=0).partition("0")[0] for name in _NO_SOUNDS)
-    said += [info.value.split(". ")[0].rstrip(".") + "." for info in app.info if info.value.startswith(of_sounds)]
     assert len(said) <= 1, said
     return said[0] if said else ""
 
@@ -141,5 +136,5 @@ def test_the_table_of_the_documentation_has_every_guest_and_every_page() -> None
     assert [row.split("`")[1] for row in rows[1:]] == list(WRITE)
     images, translated = len(tiny_image_guests.IMAGE_GUESTS), len(FAMILIES)
     assert f"{len(WRITE) + translated} model types: the {len(WRITE)} guests of" in text
-    assert f"{images} of which read images and 1 sounds" in text and f"{translated} that have a translation" in text
+    assert f"{images} of which read images" in text and f"{translated} that have a translation" in text
     assert [name.strip() for name in rows[0].split("|")[2:-1]] == [name.replace("_", " ") for name in first_views()]

@@ -123,6 +123,13 @@ def test_an_old_link_to_a_removed_checkpoint_opens_the_default(
     assert said in note and "en-fr-2017" in note and checkpoint_names()[0] in note
 
 
+def test_an_old_link_to_a_sound_opens_a_sentence_and_says_so(open_app: Callable) -> None:
+    app = open_app("attention", checkpoint="whisper-tiny", sentence="sound:melody", layer="1")
+    assert not app.exception and not app.error
+    assert app.session_state["focus"].sentence == opening_focus(checkpoint_names()[0]).sentence
+    assert sum("Sounds are no longer read" in element.value for element in app.main.caption) == 1
+
+
 @pytest.mark.parametrize("name", RENAMED)
 def test_an_old_link_to_a_renamed_checkpoint_opens_it(name: str) -> None:
     known = ("gpt-en", RENAMED[name])

@@ -20,14 +20,11 @@ from transformer.errors import InputError, NotFiniteError
 from transformer.system.terminal import one_line
 
 if TYPE_CHECKING:
-    from transformer.files.checkpoints import Checkpoint
+    pass
 
 
-def _translate(checkpoint: str, beam: int, sound: str | None = None) -> int:
-    """Print one line per line read, or what is said in a sound.
-
-    A line that cannot be translated gives an empty line and a message.
-    """
+def _translate(checkpoint: str, beam: int) -> int:
+    """Print one line per line read; one that cannot be translated gives an empty line and a message."""
     from transformer.files.checkpoints import load
     from transformer.runs.decoding import decode
     from transformer.runs.decoding_strategies import Beam, Greedy
@@ -35,12 +32,7 @@ def _translate(checkpoint: str, beam: int, sound: str | None = None) -> int:
     model = load(checkpoint)
     if model.config.kind != "encoder-decoder":
         raise ValueError(f"{checkpoint} is a {model.config.kind} model; only an encoder-decoder translates")
-    if model.config.reads_sounds and sound is None:
-        raise ValueError(f"{checkpoint} reads sounds: give one with --sound FILE.wav")
     strategy = Beam(beam) if beam > 1 else Greedy()
-    if sound is not None:
-        print(" ".join(decode(model, _sound_text(model, sound), strategy).text.split()))
-        return 0
     status = 0
     for number, line in enumerate(sys.stdin, start=1):
         text = ""
@@ -54,38 +46,22 @@ def _translate(checkpoint: str, beam: int, sound: str | None = None) -> int:
     return status
 
 
-def _sound_text(model: Checkpoint, file: str) -> str:
-    """Return the text that stands for a WAV file."""
-    from transformer.sounds.sound_files import sound_text
-
-    if not model.config.reads_sounds:
-        raise ValueError(f"{model.name} reads text, not sounds; leave --sound out")
-    return sound_text(file)
-
-
-SOUND = argument("--sound", metavar="FILE", help="a WAV file of at most 30 seconds, for a model that reads sounds")
 TRANSLATE = Command(
     "translate",
-    "read one sentence per line from standard input and write one for each, or write down a sound",
+    "read one sentence per line from standard input and write one for each",
     _translate,
     (
         CHECKPOINT,
-        SOUND,
         argument("--beam", type=beam_width, default=1, metavar="N", help="beam width (default 1: greedy)"),
     ),
 )
 
 
-def _trace(
-    checkpoint: str, sentence: str | None, target: str | None, pads: int, name: str | None, sound: str | None = None
-) -> None:
+def _trace(checkpoint: str, sentence: str, target: str | None, pads: int, name: str | None) -> None:
     from transformer.files.checkpoints import load
     from transformer.runs.tracing import trace
 
-    if (sentence is None) == (sound is None):
-        raise ValueError("trace needs either --sentence or --sound")
     model = load(checkpoint)
-    sentence = sentence if sound is None else _sound_text(model, sound)
     if pads and not model.config.has_encoder:
         raise ValueError(f"{checkpoint} has no encoder whose source could be padded; leave --pads out")
     if target is not None and not model.config.has_decoder:
@@ -115,12 +91,11 @@ def _trace(
 
 TRACE = Command(
     "trace",
-    "send one sentence or sound through a model and list every activation",
+    "send one sentence through a model and list every activation",
     _trace,
     (
         CHECKPOINT,
-        argument("--sentence"),
-        SOUND,
+        argument("--sentence", required=True),
         argument("--target", help="the answer to read (teacher forcing); without it the model writes one"),
         argument("--pads", type=from_zero, default=0, help="padding tokens to add to the source"),
         argument("--name", help="print this activation's values as JSON instead"),

@@ -86,7 +86,6 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         given = (*start, *tokenizer.answer_before)
         spoken = tokenizer.languages.get(tokenizer.target_language) if config.family == "m2m_100" else None
         answer = (*start, *_ids(writing.get("forced_bos_token_id") if spoken is None else spoken)[:1])
-        answer = given if config.reads_sounds else answer
     banned = writing.get("bad_words_ids") or []
     never = {words[0] for words in banned if isinstance(words, list) and len(words) == 1}
     never |= set(_ids(writing.get("suppress_tokens")))

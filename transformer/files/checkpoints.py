@@ -40,7 +40,6 @@ from transformer.files.packaged_models import known_model
 from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import needs_own_code, open_guest, with_defaults
 from transformer.guests.recorded_maps import RecordedMaps, RecordedTokens
-from transformer.guests.sound_folder import speech_tokenizer
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
@@ -209,8 +208,6 @@ def _load_foreign(
         )
     fields = with_defaults(fields) if as_guest else fields
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
-    if opened.config.reads_sounds:
-        tokenizer = speech_tokenizer(tokenizer, opened.model.sounds, generation, fields)
     pad = padding_of(opened.config, tokenizer)
     set_special_ids(opened.model, pad=pad, separator=tokenizer.special.end)
     return Checkpoint(

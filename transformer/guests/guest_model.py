@@ -23,7 +23,6 @@ from transformer.masks import padding_mask
 from transformer.models import Model
 from transformer.pictures.image_patches import ImageInput, ImageTokenizer
 from transformer.probes import Probe, current_recording, is_recording, is_watched, name_probes, record
-from transformer.sounds.time_positions import SoundInput, SoundPositions
 from transformer.text.message import Message
 from transformer.variants.half_precision import HALF_TYPES, keep_half
 from transformer.variants.output_heads import FirstTokenClassifier, Pooling, ScaledProjection, TokenHead
@@ -40,7 +39,6 @@ class GuestConfig(FamilyConfig):
         architecture: The class in ``transformers``.
         n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
         image: What is read of an image; ``None`` for a model that reads no images.
-        sound: What is read of a sound; ``None`` for a model that reads no sounds.
         text_tower: Whether the checkpoint has a second tower, whose vectors of texts are compared with those of images.
         position_kinds: For each stack, how it encodes positions: no kind, one or several.
         pads_texts: Whether this is such a second tower that reads a text at its last position, after padding (SigLIP).
@@ -49,7 +47,6 @@ class GuestConfig(FamilyConfig):
     architecture: str = ""
     n_experts: int = 0
     image: ImageInput | None = None
-    sound: SoundInput | None = None
     text_tower: bool = False
     pads_texts: bool = False
     position_kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -66,11 +63,6 @@ class GuestConfig(FamilyConfig):
     def reads_images(self) -> bool:
         """Whether the tokens are patches of an image."""
         return self.image is not None
-
-    @property
-    def reads_sounds(self) -> bool:
-        """Whether the encoder's tokens are positions in the time of a sound."""
-        return self.sound is not None
 
 
 class _Reached(Exception):
@@ -137,9 +129,7 @@ def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
     if found.position_rows is not None:
         embedding.position_encoding = parts.describe_positions(found)
         embedding.position = Probe("position", "model")
-        of_sound = Message("the computation from the spectrogram to the first vectors")
-        of_image = Message("the computation from pixels to the first vectors")
-        embedding.projection = parts.NotExposed(of_sound if config.reads_sounds else of_image)
+        embedding.projection = parts.NotExposed(Message("the computation from pixels to the first vectors"))
     elif found.position_module is not None:
         embedding.position_encoding = parts.describe_positions(found)
         embedding.position = Probe("position", "model")
@@ -166,7 +156,6 @@ class GuestModel(Model):
         self.network: Any = network
         self.own_hooks: set[int] = set()
         self.images = None if config.image is None else ImageTokenizer(config.image)
-        self.sounds = None if config.sound is None else SoundPositions(config.sound)
         self._carriers = {name: found.carrier for name, found in stacks.items()}
         self._cache_argument = cache_argument(network) if config.has_decoder else None
         self._cache_agrees: bool | None = None
@@ -232,9 +221,6 @@ class GuestModel(Model):
         if self.images is not None:
             pixels = self.images.pixels(ids).to(ids.device)
             return self._hidden("encoder", self.network, ids.shape, pixel_values=pixels)
-        if self.sounds is not None:
-            frames = self.sounds.spectrogram(ids).to(ids.device)
-            return self._hidden("encoder", self.network.get_encoder(), ids.shape, input_features=frames)
         mask = padding_mask(ids, self.config.pad_id).long()
         network = self.network.get_encoder() if self.config.has_decoder else self.network
         return self._hidden("encoder", network, ids.shape, input_ids=ids, attention_mask=mask)
@@ -254,7 +240,7 @@ class GuestModel(Model):
         from transformers.modeling_outputs import BaseModelOutput
 
         given["encoder_outputs"] = BaseModelOutput(last_hidden_state=memory)
-        if source_ids is not None and self.sounds is None:  # silence after a sound is not masked
+        if source_ids is not None:
             given["attention_mask"] = padding_mask(source_ids, self.config.pad_id).long()
         return self._hidden("decoder", self.network, ids.shape, decoder_input_ids=ids, **given)
 

@@ -28,16 +28,15 @@ from transformer.guests.image_folder import image_class, image_input, pads_texts
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.position_kinds import find_positions
 from transformer.guests.second_pass import check_layers, check_second_pass
-from transformer.guests.sound_folder import check_reads_no_other_sounds, reads_spectrograms, sound_input
-from transformer.guests.sound_trial import tried_on_sounds
 from transformer.guests.structure import FoundStack, find_stacks
-from transformer.guests.trial_pass import N_SOURCE, N_TARGET, Trial, trial_pass
+from transformer.guests.trial_pass import N_SOURCE, N_TARGET, trial_pass
 from transformer.pictures.image_patches import N_SPECIAL
 from transformer.text.foreign.connection import EXTRA
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
 _UNREAD = ("auto_map", "attn_implementation", "experts_implementation", "output_attentions", "output_hidden_states")
 _BEFORE_PATCHES = 16  # tokens in front of the patches of an image: [CLS], registers
+_SOUND_INPUTS = ("input_features", "input_values")  # a spectrogram, or the samples of a sound
 _COUNTED = "position_ids"  # a buffer 0, 1, 2 … that older checkpoints hold (BERT, XLM-R); the network makes its own
 _TASKS = {
     "ForCausalLM": "decoder-only",
@@ -144,7 +143,7 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
         raise CheckpointError(
             "architectures {name} reads images or sounds together with text, which cannot be shown. Open its language "
             "model alone (a folder whose config.json names a class that ends in ForCausalLM), or a model that reads "
-            "text, images or sounds only; docs/guests.md lists some",
+            "text or images only; docs/guests.md lists some",
             name=repr(architecture),
         )
     if two_stacks and stacks != "encoder-decoder":
@@ -160,10 +159,6 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
         raise CheckpointError(
             "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
         )
-    if reads_spectrograms(architecture):
-        described = _described(theirs, stacks, architecture, ())
-        sizes = {"max_length": getattr(theirs, "max_target_positions", described.max_length), "pad_id": None}
-        return replace(described, sound=sound_input(folder, theirs, architecture), **sizes)
     return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
 
 
@@ -195,8 +190,12 @@ def _architecture(fields: dict) -> str:
     known = [task for task in _TASKS if name.endswith(task)]
     found = getattr(transformers, name, None) if name.isidentifier() else None
     is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
-    if is_model:
-        check_reads_no_other_sounds(name)
+    if is_model and getattr(found, "main_input_name", "") in _SOUND_INPUTS:
+        raise CheckpointError(
+            "architectures {name} reads sounds, which cannot be shown. Open a model that reads text or images; "
+            "docs/guests.md lists some",
+            name=repr(name),
+        )
     if not known or not is_model:
         raise CheckpointError(
             "architectures {name}: only models that predict tokens, or classify or encode sentences or images, can be "
@@ -247,7 +246,7 @@ def _failed_trial(config: GuestConfig, error: Exception) -> CheckpointError:
         "another type; docs/guests.md lists some. The message of transformers: {problem}",
         kind=repr(config.family)[:80],
         name=config.architecture,
-        inputs="pixel_values" if config.reads_images else "input_features" if config.reads_sounds else "input_ids",
+        inputs="pixel_values" if config.reads_images else "input_ids",
         problem=repr(str(error))[:300],
     )
 
@@ -330,20 +329,13 @@ def open_guest(
     except CheckpointError as error:
         raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
     if trial.logits is not None and config.image is None:
-        describe_output(model, _last_of_trial(stacks, trial) if hidden is None else hidden, trial)
+        describe_output(model, hidden, trial)
     names = dict(network.named_parameters())
     return OpenedGuest(model.requires_grad_(False).eval(), config, {name: name for name in names}, unread)
 
 
-def _last_of_trial(stacks: Mapping[str, FoundStack], trial: Trial) -> Tensor:
-    """Return the output of the decoder in the trial pass."""
-    norm = stacks["decoder"].final_norm
-    module = stacks["decoder"].layers[-1].block if norm is None else norm.module
-    return next(event.output for event in reversed(trial.events) if event.module is module)
-
-
 def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
-    """Find the parts of a network by a pass over an image, a sound, or a few tokens of its vocabulary."""
+    """Find the parts of a network by a pass over an image, or a few tokens of its vocabulary."""
     if config.image is not None:
         return tried_on_images(network, config.image)
     first, last = min(5, config.vocabulary_size - 1), config.vocabulary_size - 1
@@ -353,8 +345,6 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
         generator = torch.Generator().manual_seed(seed)
         return torch.randint(first, last + 1, (1, count), generator=generator)
 
-    if config.sound is not None:
-        return tried_on_sounds(network, config.sound, drawn(N_TARGET, 1))
     names = {"encoder-decoder": ("encoder", "decoder"), "decoder-only": ("decoder",)}.get(config.kind, ("encoder",))
     ids = {name: drawn(n_source if name == names[0] else N_TARGET, seed) for seed, name in enumerate(names)}
     inputs = {"input_ids": ids[names[0]], "attention_mask": torch.ones_like(ids[names[0]])}

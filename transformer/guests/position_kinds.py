@@ -102,7 +102,7 @@ def _added(
     columns: int,
 ) -> tuple[set[str], tuple[int, float] | None]:
     """Return the kind of rows that are added to the tokens, and the numbers of their sines, if any."""
-    if stack.position_rows is not None:  # patches of an image, or positions in a sound
+    if stack.position_rows is not None:  # patches of an image
         if not columns:
             return _kind_of_rows(stack.position_rows, 0, trained=False)
         rows = stack.position_rows[n_before:]

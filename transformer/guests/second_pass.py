@@ -49,18 +49,16 @@ def check_layers(network: nn.Module, stacks: Mapping[str, FoundStack], trial: Tr
             _refuse_layers(without)
 
 
-def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial) -> Tensor | None:
+def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial) -> Tensor:
     """Run ``model`` once more as pages do, and refuse it if that fails or does not record every map.
 
     Returns:
-        The output of its last stack, [1, position, model]; ``None`` for a sound, which is not run.
+        The output of its last stack, [1, position, model].
 
     Raises:
         CheckpointError: If the pass fails, a layer has no map, a decoder attends to later tokens, or the logits are
             not those of the trial.
     """
-    if model.sounds is not None:  # a whole sound would take gigabytes in a large model
-        return None
     names = {name for name in model.probes if name.endswith("attention.weights")}
     try:
         with torch.inference_mode(), record(names=names) as recording:

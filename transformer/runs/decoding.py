@@ -1,10 +1,8 @@
 """Decoding, one token at a time, with the alternatives at every step."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +26,6 @@ from transformer.runs.step_activations import StepActivations
 from transformer.text.tokens import TokenSequence
 
 N_CANDIDATES = 20
-_PER_SECOND, _BEFORE_SPEECH = 15, 10  # tokens for a sound: twice as many as fast speech has
 CONTINUATION = 40  # tokens that a decoder-only model generates by default
 
 
@@ -140,8 +137,7 @@ def decode(
         hooked, in_decoder = has_forward_hooks(model), any(not edit.name.startswith("encoder.") for edit in edits)
         changed = bool(edits) or hooked
         if changed or record_steps:  # otherwise nothing is recorded, whatever the length
-            n_source, sound = 0 if source is None else source.shape[1], model.config.reads_sounds
-            check_recording(model, source=n_source, target=len(prompt), by_layer=sound)
+            check_recording(model, source=0 if source is None else source.shape[1], target=len(prompt))
         switches = any(len(prompt) <= length < len(prompt) + limit for length in model.config.switch_lengths)
         step_by_step = record_steps and (changed or switches or not cached)
         state = None
@@ -247,16 +243,8 @@ def _length_limit(
             length=given,
             limit=checkpoint.config.max_length,
         )
-    usual = len(forced) + (CONTINUATION if source is None else _usual_length(checkpoint, source))
+    usual = len(forced) + (CONTINUATION if source is None else 2 * source.shape[1] + 10)
     return min(room, max(len(forced), usual if wanted is None else wanted))
-
-
-def _usual_length(checkpoint: Checkpoint, source: Tensor) -> int:
-    """Return how many tokens a text for this source may have if no other limit is given."""
-    if not checkpoint.config.reads_sounds:
-        return 2 * source.shape[1] + 10
-    model: Any = checkpoint.model
-    return _BEFORE_SPEECH + math.ceil(_PER_SECOND * model.sounds.seconds_of(source[0].tolist()))
 
 
 def _steps(

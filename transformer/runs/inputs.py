@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,10 +39,8 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
         ids += [*(framing.between if index else ()), *_ids(checkpoint, sentence)]
     ids += framing.after
     _check_tokens(ids, _SENTENCE)
-    sound = checkpoint.config.reads_sounds
-    if not sound:  # every sound has as many positions as the model reads
-        check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
-    check_recording(checkpoint.model, source=len(ids) + pads, by_layer=sound)
+    check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
+    check_recording(checkpoint.model, source=len(ids) + pads)
     return torch.tensor([ids + padding_ids(checkpoint, pads)], device=checkpoint.model.device)
 
 
@@ -139,10 +136,6 @@ def _check_text(text: str, what: Message) -> None:
 
 def _ids(checkpoint: Checkpoint, text: str) -> list[int]:
     _check_text(text, _SENTENCE)
-    if checkpoint.config.reads_sounds:  # any other text is refused there
-        model: Any = checkpoint.model
-        ids: list[int] = model.sounds.encode(text)
-        return ids
     if checkpoint.config.kind != "encoder-only" or checkpoint.config.n_classes:
         return checkpoint.tokenizer.encode(text)
     return checkpoint.tokenizer.encode_with_blanks(text)

@@ -5,7 +5,7 @@ store the weights (Dao et al. 2022), keeps only the input of each layer, and a l
 is read. Its numbers equal those of a complete recording up to the rounding of the fused kernels.
 """
 
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -15,16 +15,11 @@ from torch import Tensor
 from transformer.fast.shortcut import fast_path
 from transformer.masks import combined_mask, padding_mask
 from transformer.models import Model
-from transformer.probes import Edit, record
+from transformer.probes import record
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.not_finite import NotFinite, first_not_finite
 from transformer.runs.partial_activations import PartialActivations
-from transformer.runs.recording_size import (
-    is_kept_of_long_text,
-    is_kept_of_sound,
-    kept_of_long_text_bytes,
-    recorded_numbers,
-)
+from transformer.runs.recording_size import is_kept_of_long_text, kept_of_long_text_bytes
 
 _NAMES: MutableMapping[Model, tuple[str, ...]] = WeakKeyDictionary()
 BUDGET = 500_000_000  # bytes of layers that are remembered
@@ -108,36 +103,21 @@ class LongActivations(PartialActivations):
         return recording.tensors
 
 
-class _GuestActivations(PartialActivations):
-    """Activations of a stack of a guest, whose layers cannot run alone.
+class LongGuestActivations(PartialActivations):
+    """Everything that ``ids`` give in a guest that continues texts, of which little is kept.
 
-    The stack runs as a whole when a layer is read, and only that layer is recorded.
+    The layers of a guest cannot run alone: its stack runs as a whole when a layer is read, and only that layer is
+    recorded.
     """
 
-    def __init__(self, model: Model, names: Iterable[str], kept: Mapping[str, Tensor], last: Tensor) -> None:
-        super().__init__(model, names, kept, budget=BUDGET)
-        self._edits: tuple[Edit, ...] = ()
-        self.first_not_finite = None if bool(torch.isfinite(last).all()) else first_not_finite(self._kept)
-
-    def _run(self) -> Tensor:
-        raise NotImplementedError
-
-    def _run_again(self, part: str) -> Mapping[str, Tensor]:
-        with torch.inference_mode(), fast_path(), record(self._edits, names=self._names_in(part)) as recording:
-            self._run()
-        return recording.tensors
-
-
-class LongGuestActivations(_GuestActivations):
-    """Everything that ``ids`` give in a guest that continues texts, of which little is kept."""
-
     def __init__(self, model: Model, ids: Sequence[int]) -> None:
-        self._guest: Any = model
+        self._guest = cast(Any, model)
         self._ids = torch.tensor([ids], device=model.device)
         kept = {name for name in model.probes if is_kept_of_long_text(name)}
         with torch.inference_mode(), fast_path(), record(names=kept) as recording:
-            self._hidden = self._run()
-        super().__init__(model, _names_of(model, self._ids), recording.tensors, self._hidden)
+            self._hidden: Tensor = self._guest.decode(self._ids)  # [1, token, model]
+        super().__init__(model, _names_of(model, self._ids), recording.tensors, budget=BUDGET)
+        self.first_not_finite = None if bool(torch.isfinite(self._hidden).all()) else first_not_finite(self._kept)
 
     def next_logits(self) -> Tensor:
         """Return the logits after the last token, [vocabulary]."""
@@ -145,42 +125,13 @@ class LongGuestActivations(_GuestActivations):
             logits: Tensor = self._guest.project(self._hidden[:, -1:])[0, 0]
         return logits
 
-    def _run(self) -> Tensor:
-        hidden: Tensor = self._guest.decode(self._ids)
-        return hidden  # [1, token, model]
-
     def _run_again(self, part: str) -> Mapping[str, Tensor]:
-        if part != _LOGITS:
-            return super()._run_again(part)
         with torch.inference_mode():
-            return {part: self._guest.project(self._hidden)}
-
-
-class SoundActivations(_GuestActivations):
-    """Everything that a sound gives in a model that writes text, of which the encoder keeps little.
-
-    1,500 positions in 4 layers of 6 heads are 430 MB of attention weights and scores. The decoder is kept completely.
-
-    Args:
-        model: The model.
-        source: What the encoder reads, [1, position].
-        ids: What the decoder reads.
-        edits: Changes to the model in this recording.
-    """
-
-    def __init__(self, model: Model, source: Tensor, ids: Sequence[int], edits: Sequence[Edit] = ()) -> None:
-        self._guest: Any = model
-        self._source = source
-        kept = {name for name in model.probes if is_kept_of_sound(name)}
-        with torch.inference_mode(), fast_path(), record(edits, names=kept) as recording:
-            model(source, torch.tensor([ids], device=model.device))
-        self.n_numbers = recorded_numbers(model, source=source.shape[1], target=len(ids))
-        super().__init__(model, model.probes, recording.tensors, recording.tensors[_LOGITS])
-        self._edits = tuple(edits)
-
-    def _run(self) -> Tensor:
-        memory: Tensor = self._guest.encode(self._source)
-        return memory
+            if part == _LOGITS:
+                return {part: self._guest.project(self._hidden)}
+            with fast_path(), record(names=self._names_in(part)) as recording:
+                self._guest.decode(self._ids)
+        return recording.tensors
 
 
 def long_activations(model: Model, ids: Sequence[int]) -> LongActivations | LongGuestActivations:

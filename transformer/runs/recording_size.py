@@ -18,7 +18,6 @@ MAX_BYTES: int | None = None  # limit for one recorded pass; if None, only the f
 ALWAYS = 10_000_000  # bytes; a smaller recording is always allowed, without checking the free memory
 _NUMBER, _TRUTH = 4, 1  # bytes of a float32 and of a bool
 _TEMPORARY = 3  # number of temporary arrays as large as the scores of one layer: masked, softmax, times allowed
-LARGE = 48_000_000  # bytes; a sound whose recording is larger is recorded layer by layer
 _SPARED = 2  # use at most half of the free memory, since another visitor may ask at the same moment
 _MANY = 64  # lengths of which the sizes of a model's probes are remembered: a click asks twenty times about one
 _PASSES: MutableMapping[Model, dict[tuple[int, int], int]] = WeakKeyDictionary()
@@ -43,12 +42,6 @@ def recorded_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
     It equals ``RecordedActivations.n_bytes`` after the pass.
     """
     return sum(_sizes(model, source, target).values())
-
-
-def recorded_numbers(model: Model, *, source: int = 0, target: int = 0) -> int:
-    """Return how many numbers a recorded pass over ``source`` and ``target`` tokens has, for one text."""
-    sizes = _sizes(model, source, target)
-    return sum(size // (_TRUTH if name.endswith(".allowed") else _NUMBER) for name, size in sizes.items())
 
 
 def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collection[str] | None = None) -> int:
@@ -76,18 +69,8 @@ def kept_of_long_text_bytes(model: Model, target: int) -> int:
     return sum(size for name, size in _sizes(model, 0, target).items() if is_kept_of_long_text(name))
 
 
-def is_kept_of_sound(name: str) -> bool:
-    """Return whether a sound keeps a probe: all but those inside the layers of the encoder."""
-    return not name.startswith("encoder.layers.") or name.endswith(".residual.in")
-
-
-def long_pass_bytes(model: Model, target: int, source: int = 0) -> int:
+def long_pass_bytes(model: Model, target: int) -> int:
     """Return the size of a pass that keeps ``is_kept_of_long_text`` and one layer, or the logits."""
-    if model.config.reads_sounds:
-        sizes = _sizes(model, source, target)
-        kept = sum(size for name, size in sizes.items() if is_kept_of_sound(name))
-        first = sum(size for name, size in sizes.items() if name.startswith("encoder.layers.0."))
-        return kept + first + _TEMPORARY * sizes["encoder.layers.0.self_attention.scores"]
     sizes = _sizes(model, 0, target)
     kept = kept_of_long_text_bytes(model, target)
     first = sum(size for name, size in sizes.items() if name.startswith("decoder.layers.0."))
@@ -95,13 +78,8 @@ def long_pass_bytes(model: Model, target: int, source: int = 0) -> int:
     return kept + max(first + _TEMPORARY * scores, sizes["decoder.logits"])
 
 
-def is_recorded_by_layer(model: Model, target: int, source: int = 0) -> bool:
-    """Return whether a text is too long to be recorded at once, but its layers can be recorded alone.
-
-    A sound is recorded so even if there is enough memory: 30 seconds take 0.7 GB in the smallest Whisper.
-    """
-    if model.config.reads_sounds:
-        return pass_bytes(model, source=source, target=target) > LARGE
+def is_recorded_by_layer(model: Model, target: int) -> bool:
+    """Return whether a text is too long to be recorded at once, but its layers can be recorded alone."""
     if model.config.kind != "decoder-only" or model.config.positions == "relative":
         return False
     needed = pass_bytes(model, target=target)
@@ -126,8 +104,8 @@ def check_recording(
     needed = pass_bytes(model, source=source, target=target)
     if needed <= ALWAYS:
         return
-    if by_layer and is_recorded_by_layer(model, target, source):
-        _check_one_layer(model, target, source)
+    if by_layer and is_recorded_by_layer(model, target):
+        _check_one_layer(model, target)
         return
     most = min(allowed_bytes(), needed if most is None else most)
     if needed > most:
@@ -140,13 +118,13 @@ def check_recording(
         )
 
 
-def _check_one_layer(model: Model, target: int, source: int) -> None:
-    needed, most = long_pass_bytes(model, target, source), allowed_bytes()
+def _check_one_layer(model: Model, target: int) -> None:
+    needed, most = long_pass_bytes(model, target), allowed_bytes()
     if needed > most:
         raise InputError(
             "To record {length} tokens takes {needed} MB of memory, even one layer of this model at a time; at most "
             "{most} MB are allowed. Nothing was cut: shorten the text.",
-            length=f"{source + target:,}",
+            length=f"{target:,}",
             needed=f"{needed / 1e6:,.0f}",
             most=f"{most / 1e6:,.0f}",
         )

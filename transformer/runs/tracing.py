@@ -26,7 +26,7 @@ from transformer.runs.inputs import (
     target_ids,
     text_read,
 )
-from transformer.runs.long_activations import SoundActivations, long_activations
+from transformer.runs.long_activations import long_activations
 from transformer.runs.recording_size import check_recording, is_recorded_by_layer
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import reduce_activations
@@ -110,13 +110,9 @@ def trace_of(run: Run) -> Trace:
         check_length(checkpoint, len(read), what, target_pads)
     notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
     n_read = len(read or ())
-    n_source = 0 if source is None else source.shape[1]
-    check_recording(model, source=n_source, target=n_read, by_layer=not edits or config.reads_sounds)
-    if activations is None and read is not None and is_recorded_by_layer(model, n_read, n_source):
-        if source is not None:
-            activations = SoundActivations(model, source, read, edits)
-        elif not edits:
-            activations = long_activations(model, read)
+    check_recording(model, source=0 if source is None else source.shape[1], target=n_read, by_layer=not edits)
+    if activations is None and read is not None and not edits and is_recorded_by_layer(model, n_read):
+        activations = long_activations(model, read)
     if activations is None:
         inputs = [] if source is None else [source]
         if read is not None:

@@ -1,4 +1,4 @@
-"""The images or sounds that a model has read: their numbers, and the tensors of the last few."""
+"""The images that a model has read: their numbers, and the tensors of the last few."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _MANY_BYTES = 0.2  # smallest share of unusual tokens for which a sentence count
 
 def unlike_training(trace: Trace, name: str) -> str:
     """Return a line about what is unusual in the sentence for the checkpoint ``name``; "" if nothing is."""
-    if trace.checkpoint.config.reads_images or trace.checkpoint.config.reads_sounds:
+    if trace.checkpoint.config.reads_images:
         return ""
     tokens = [token for token in _typed_tokens(trace) if token.role in ("", "other")]
     reasons = []

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from types import ModuleType
 
 import streamlit as st
 
@@ -20,8 +19,6 @@ from transformer.families.family_config import FamilyConfig
 from transformer.pictures import image_files
 from transformer.pictures.image_files import is_image_text
 from transformer.runs.masked_word import words_in
-from transformer.sounds import sound_files
-from transformer.sounds.sound_files import is_sound_text
 from ui.compute.loading import (
     IN_THE_REPOSITORY,
     REMOVED,
@@ -57,6 +54,7 @@ VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 _TOO_MUCH = 5
 _CUT = "focus: what was cut"
 _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
+_SOUND = re.compile(r"sound:(melody|sweep|knocks|[0-9a-f]{64})")  # in links of versions that read sounds
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "focus: notes", "focus: notes of"
 # After a double click, the second click is sent before the browser has received the address that the first one wrote.
 _LATE = 8
@@ -173,7 +171,7 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
 
 
 def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
-    """Return the focus on an image or a sound if the model reads one, and on a sentence otherwise.
+    """Return the focus on an image if the model reads one, and on a sentence otherwise.
 
     A line reports the replacement. A text that may be an image with a typing error stays, and the page reports what is
     wrong.
@@ -182,14 +180,12 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     if config is None:
         return focus, ()
     if config.reads_images and not isinstance(config, PictureConfig):
-        return _fit_file(focus, image_files, gone="image_gone", other="no_text")
-    if config.reads_sounds:
-        return _fit_file(focus, sound_files, gone="sound_gone", other="no_sound")
+        return _fit_file(focus)
     if not isinstance(config, PictureConfig):
-        is_sound = is_sound_text(focus.sentence)
+        is_sound = _SOUND.fullmatch(focus.sentence)
         if not (is_sound or is_image_text(focus.sentence) or _PICTURE.fullmatch(focus.sentence)):
             return focus, ()
-        note = "note.reads_text" if is_sound else "note.no_picture"
+        note = "note.sounds_removed" if is_sound else "note.no_picture"
         opening = opening_focus(focus.checkpoint)
         return replace(focus, sentence=opening.sentence, target=opening.target), (common(note),)
     if re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", focus.sentence):
@@ -199,17 +195,17 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 
-def _fit_file(focus: Focus, files: ModuleType, *, gone: str, other: str) -> tuple[Focus, tuple[str, ...]]:
-    """Return the focus on a file of a kind that is here; a line says why another one replaces it."""
+def _fit_file(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
+    """Return the focus on an image file that is here; a line says why another one replaces it."""
     bring_back()
-    names_file = focus.sentence.startswith(files.PREFIX)
-    if names_file and files.is_kept(focus.sentence):
+    names_file = focus.sentence.startswith(image_files.PREFIX)
+    if names_file and image_files.is_kept(focus.sentence):
         return replace(focus, pads=0), ()
     notes: tuple[str, ...] = ()
     if names_file:
-        notes = (common(f"note.{gone}"),)
+        notes = (common("note.image_gone"),)
     elif not _is_ready(focus):
-        notes = (common(f"note.{other}", sentence=quote(focus.sentence)),)
+        notes = (common("note.no_text", sentence=quote(focus.sentence)),)
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 

@@ -9,11 +9,8 @@ from pathlib import Path
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.files.opening_file import OPENING, PLACE, Example, Opening, in_language, read_opening
 from transformer.files.packaged_models import shipped_folder
-from transformer.guests.sound_folder import alignment_head
 from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import PREFIX
-from transformer.sounds import sound_files
-from transformer.sounds.made_sounds import MADE
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, examples, language, model_sentences, pictures
@@ -24,10 +21,7 @@ _LOG = logging.getLogger(__name__)
 
 def opening_of(checkpoint: str) -> Opening:
     """Return a checkpoint's own opening, or that of its kind if it has none that can be read (logged)."""
-    config = readable_config(checkpoint)
-    if config is not None and config.reads_sounds:
-        return _of_sounds(checkpoint, config)
-    return _own(checkpoint) or _of_kind(config)
+    return _own(checkpoint) or _of_kind(readable_config(checkpoint))
 
 
 def examples_of(checkpoint: str) -> tuple[Example, ...]:
@@ -89,7 +83,6 @@ def _ready_for_all() -> frozenset[str]:
     pairs = (pair.values() for pair in shipped["pair"].values())
     found = {sentence for sentences in (*tables, *pairs) for sentence in sentences}
     drawn = {f"{PREFIX}{name}" for name in DRAWN}
-    drawn |= {f"{sound_files.PREFIX}{name}" for name in MADE}
     return frozenset(found | drawn | {text for _, text in pictures()} | {shipped["default"], shipped["patch"]})
 
 
@@ -107,17 +100,6 @@ def _read(folder: Path, _changed: int) -> Opening | None:
     except (ValueError, OSError) as error:
         _LOG.warning("%s; opening as models of its kind do", error)
         return None
-
-
-def _of_sounds(checkpoint: str, config: ModelConfig) -> Opening:
-    """Return the app's sounds, at a cross-attention head that aligns words with time."""
-    named = {f"{sound_files.PREFIX}{name}": common(f"sound.{name}") for name in MADE}
-    found = [Example(sentence=text, label={"en": name}, shows={"en": name}) for text, name in named.items()]
-    layer, head = alignment_head(checkpoint_path(checkpoint)) or (config.n_decoder_layers - 1, 0)
-    if layer >= config.n_decoder_layers or head >= config.heads_in("decoder"):
-        layer, head = config.n_decoder_layers - 1, 0
-    first = replace(found[0], place=dict(zip(PLACE, ("decoder", "cross", layer, head, 0), strict=True)))
-    return Opening(name={"en": ""}, examples=(first, *found[1:]))
 
 
 def _of_kind(config: ModelConfig | None) -> Opening:

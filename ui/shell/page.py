@@ -27,7 +27,6 @@ from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.masked_word import MaskedWord, masked_word
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
-from transformer.sounds import sound_files
 from transformer.text.prompt import Prompt
 from ui.compute.loading import (
     REPOSITORY,
@@ -120,12 +119,6 @@ class Page:
         return self.reads_pictures and not isinstance(readable_config(self.focus.checkpoint), PictureConfig)
 
     @property
-    def reads_sounds(self) -> bool:
-        """Whether the model reads sounds, so that a token of the encoder is a position in time."""
-        config = readable_config(self.focus.checkpoint)
-        return config is not None and config.reads_sounds
-
-    @property
     def maps_only(self) -> bool:
         """Whether the checkpoint is a file of attention maps, from which nothing can be computed."""
         return isinstance(self.checkpoint.model, RecordedMaps)
@@ -133,7 +126,7 @@ class Page:
     @property
     def reads_sentences(self) -> bool:
         """Whether other sentences can be read, so that lists of sentences are meaningful."""
-        return not (self.reads_pictures or self.reads_sounds or self.maps_only)
+        return not (self.reads_pictures or self.maps_only)
 
     @property
     def encodes_sentences(self) -> bool:
@@ -227,10 +220,7 @@ class Page:
     def preamble(self) -> str:
         """Return the Python code for ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
         own_image = self.reads_files and self.focus.sentence in own_files()
-        own_sound = self.reads_sounds and self.focus.sentence in own_files(sound_files.PREFIX)
-        arguments = [repr(self.sentence)]
-        if own_image or own_sound:
-            arguments = ['sound_text("the/file/of/the/sound")' if own_sound else 'image_text("the/file/of/the/image")']
+        arguments = ['image_text("the/file/of/the/image")' if own_image else repr(self.sentence)]
         if self.run.target is not None:
             arguments.append(f"target={self.focus.target!r}")
         if self.run.source_pads:
@@ -241,8 +231,6 @@ class Page:
         imports = "import transformer\n"
         if own_image:
             imports += "from transformer.pictures.image_files import image_text\n"
-        if own_sound:
-            imports += "from transformer.sounds.sound_files import sound_text\n"
         return f"{imports}\n{self.load_line}{trace}"
 
     def set_focus(self, **values: object) -> NoReturn:

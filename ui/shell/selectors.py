@@ -19,15 +19,13 @@ _DRAWN_ON = "choose: drawn on"  # the page of the last run
 
 
 def work_of(config: ModelConfig) -> str:
-    """Return the task of a model by its name in texts: "classifier", "text-to-text", "sound", or its kind.
+    """Return the task of a model by its name in texts: "classifier", "text-to-text", or its kind.
 
     An encoder-decoder translates, unless it was trained on tasks with prefixes or is of a family whose checkpoints do
     many things; a config.json need not state which.
     """
     if config.n_classes:
         return "classifier"
-    if config.reads_sounds:
-        return "sound"
     several = config.kind == "encoder-decoder" and getattr(config, "family", "") in _OF_MANY_TASKS
     return "text-to-text" if several or config.task_prefixes else config.kind
 
@@ -51,7 +49,7 @@ def text_for(text: PageText, config: ModelConfig | None) -> PageText:
     """Return a page's text with the replacements that a model needs ([of_classes], …).
 
     [of_blanks] is for models that predict masked words, [of_pictures] for every model that reads images, [of_images]
-    for those whose images are files, [of_sounds] for every model that reads sounds.
+    for those whose images are files.
     """
     if config is None:
         return text
@@ -60,7 +58,6 @@ def text_for(text: PageText, config: ModelConfig | None) -> PageText:
         "of_blanks": config.fills_blanks,
         "of_pictures": config.reads_images,
         "of_vectors": config.encodes_sentences,
-        "of_sounds": config.reads_sounds,
         "of_images": config.reads_images and not isinstance(config, PictureConfig),
     }
     return text.instead(*[name for name, is_one in kinds.items() if is_one])

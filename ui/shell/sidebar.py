@@ -17,7 +17,6 @@ from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
 from ui.shell.picture.image import draw_image_choice
 from ui.shell.selectors import work_of
-from ui.shell.sound import draw_sound_choice
 from ui.shell.typing import follow_typing
 from ui.words.texts import as_plain, common, languages
 
@@ -48,12 +47,6 @@ def sidebar() -> None:
         elif config is not None and config.reads_images:
             room = st.container(gap="small")
             draw_image_choice(focus, config)
-        elif config is not None and config.reads_sounds:
-            room = st.container(gap="small")
-            draw_sound_choice(focus, config)
-            if not focus.presenter:
-                with st.expander(common("sidebar.target"), key="sidebar more"):
-                    _more(focus)
         elif isinstance(config, MapsConfig):  # a file of maps holds one text, and its model cannot read another
             room = st.container(gap="small")
         else:
@@ -174,7 +167,7 @@ def _more(focus: Focus) -> None:
             on_change=_report,
             args=("target",),
         )
-    if config is None or (config.has_encoder and not config.reads_sounds):
+    if config is None or config.has_encoder:
         _set("pads", min(focus.pads, MAX_PADS))
         st.number_input(
             common("sidebar.pads"),

@@ -123,7 +123,6 @@ def _figure(p: Page, text: WrittenText) -> CanvasFigure:
         before=text.prompt,
         n_given=text.n_given,
         begin=stepper.begin(),
-        over_time=p.reads_sounds,
     )
 
 

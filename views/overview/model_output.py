@@ -5,7 +5,6 @@ import streamlit as st
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits, three_digits_alike
 from transformer.config import PictureConfig
-from transformer.sounds.sound_files import file_of
 from transformer.text.tokenizer import BLANK
 from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
 from ui.lab.uncertain_output import uncertain_output
@@ -13,7 +12,6 @@ from ui.shell.focus import Focus
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
 from ui.shell.selectors import work_of
-from ui.shell.sound import choosable_sounds
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import as_plain, common
@@ -44,16 +42,13 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
     written = text["forced"] if p.trace.forced else text[f"answers.{work}"]
     output = _output(p, view_model)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
-        reads_text = not (p.reads_pictures or p.reads_sounds)
         is_drawn_large = isinstance(p.checkpoint.config, PictureConfig)  # in the figure below
         # On a phone, the input is not shown twice (page.css).
-        is_repeated = is_drawn_large or (reads_text and not p.focus.lesson)
+        is_repeated = is_drawn_large or not (p.reads_pictures or p.focus.lesson)
         with st.container(width=310, gap=None, key="answer typed" if is_repeated else None):
             st.caption(text["typed"])
             if p.reads_pictures:
                 show_picture(p.focus.sentence, p.checkpoint.config)
-            elif p.reads_sounds:
-                st.audio(file_of(p.focus.sentence), format="audio/wav")
             else:
                 st.markdown(f"{size} {_one_line(p.focus.sentence)}")
         with st.container(width=345, gap=None):
@@ -91,10 +86,7 @@ def present_answer(p: Page, view_model: OverviewViewModel) -> None:
     lines = 1 if length <= ONE_LINE else 2
     with st.container(key=f"presented {lines}"):
         output = f" → {_output(p, view_model)}"
-        read = p.sentence
-        if p.reads_sounds:
-            read = choosable_sounds().get(read, common("sound.choose"))
-        st.markdown(f"{_one_line(read)}{output}" + (f" :gray[{as_plain(mistakes)}]" if mistakes else ""))
+        st.markdown(f"{_one_line(p.sentence)}{output}" + (f" :gray[{as_plain(mistakes)}]" if mistakes else ""))
 
 
 def _output(p: Page, view_model: OverviewViewModel) -> str:

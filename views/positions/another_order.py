@@ -35,11 +35,8 @@ _SEARCHED = 32  # most tokens of an input whose most telling pair is searched
 
 
 def can_reorder(p: Page) -> bool:
-    """Return whether this model's positions can be changed independently of its tokens.
-
-    The positions of a sound are too many for cards, and none of them is a word.
-    """
-    return not p.reads_sounds and len(_kinds(p)) == 1 and _kinds(p)[0] in REORDERED
+    """Return whether this model's positions can be changed independently of its tokens."""
+    return len(_kinds(p)) == 1 and _kinds(p)[0] in REORDERED
 
 
 def _kinds(p: Page) -> tuple[str, ...]:

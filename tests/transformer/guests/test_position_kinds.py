@@ -13,7 +13,6 @@ from tests.nights import by_day
 from tests.transformer.guests import test_types_in_no_list as no_list
 from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
-from tests.transformer.guests.tiny_sound_guests import sound_checkpoint
 from transformer import CheckpointError, Greedy, load, trace
 from transformer.errors import NotExposedError
 from transformer.guests import position_kinds
@@ -90,11 +89,6 @@ def test_the_table_of_truth_has_every_guest() -> None:
 
 def test_the_longest_text_is_read_under_each_name_for_it(opened: Callable) -> None:
     assert opened("mpt").config.max_length == 64
-
-
-def test_the_two_stacks_of_a_whisper_differ(tmp_path: Path) -> None:
-    config = load(sound_checkpoint(tmp_path)).config
-    assert (config.kinds_in("encoder"), config.kinds_in("decoder")) == (("sinusoidal",), ("learned",))
 
 
 def test_a_bias_in_rows_and_columns_is_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -179,6 +179,22 @@ def test_a_model_of_text_and_more_is_refused_with_what_can_be_opened_instead(kin
         load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("whisper", "WhisperForConditionalGeneration"),
+        ("whisper", "WhisperModel"),
+        ("moonshine", "MoonshineForConditionalGeneration"),
+        ("wav2vec2", "Wav2Vec2ForCTC"),
+    ],
+)
+def test_a_model_that_reads_sounds_is_refused(kind: str, name: str, tmp_path: Path) -> None:
+    """Its config says so before any weight is read."""
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": kind, "architectures": [name]}))
+    with pytest.raises(CheckpointError, match=f"'{name}' reads sounds, .* Open a model that reads text or images"):
+        load(tmp_path)
+
+
 def test_layers_that_order_their_axes_otherwise_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """FSMT's layers compute [position, text, model]."""
     vocabularies = {"src_vocab_size": 400, "tgt_vocab_size": 400, "langs": ["en", "de"]}

@@ -11,16 +11,16 @@ from transformer.pictures.image_files import (
     MAX_BYTES,
     MAX_PIXELS,
     PREFIX,
-    image_text,
     is_kept,
     one_at_a_time,
     read_image,
 )
 from transformer.pictures.preprocessing import Preprocessing
 from ui.compute.store import store
-from ui.shell.file_choice import draw_choice, number_of, use_file
+from ui.server.limits import public
+from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
-from ui.shell.own_files import own_files, problem
+from ui.shell.own_files import own_files, problem, take_file
 from ui.words.texts import as_plain, common, other_pictures
 
 _FILE, _CHOICE, _NUMBER = "sidebar image file", "sidebar image", "sidebar image: number of the uploader"
@@ -31,20 +31,39 @@ def draw_image_choice(focus: Focus, config: ModelConfig) -> None:
     if is_kept(focus.sentence):
         st.image(image_png(focus.sentence, config.image.preprocessing), caption=common("image.read"), width=190)
     names = choosable_images()
-    if not draw_choice(common("image.choose"), names, focus, key=_CHOICE):
+    if st.session_state.get(_CHOICE) != focus.sentence:
+        st.session_state[_CHOICE] = focus.sentence if focus.sentence in names else None
+    st.pills(common("image.choose"), list(names), format_func=names.get, key=_CHOICE, on_change=_choose)
+    if public() and not focus.presenter:
+        st.caption(common("image.public"))
+    if focus.presenter or public():
         return
-    uploader = f"{_FILE} {number_of(_NUMBER)}"
+    uploader = f"{_FILE} {st.session_state.get(_NUMBER, 0)}"
     st.file_uploader(
         common("image.upload"),
         type=["png", "jpg", "jpeg"],
         max_upload_size=MAX_BYTES // 1_000_000,
         key=uploader,
         help=common("image.upload_help", megabytes=MAX_BYTES // 1_000_000, pixels=MAX_PIXELS // 1_000_000),
-        on_change=use_file,
-        args=(uploader, _NUMBER, image_text),
+        on_change=_use_file,
+        args=(uploader,),
     )
     if line := problem():
         st.warning(as_plain(line), icon=":material/broken_image:")
+
+
+def _choose() -> None:
+    if chosen := st.session_state[_CHOICE]:
+        shared_focus.change(sentence=chosen, target="")
+
+
+def _use_file(uploader: str) -> None:
+    """Keep the file that a widget has taken, and show it."""
+    sent = st.session_state.get(uploader)
+    if sent is not None and (text := take_file(sent.getvalue())):
+        # Another widget follows each file, so that the server keeps the file once.
+        st.session_state[_NUMBER] = st.session_state.get(_NUMBER, 0) + 1
+        shared_focus.change(sentence=text, target="")
 
 
 def choosable_images() -> dict[str, str]:

@@ -20,14 +20,12 @@ _component = component("sentence_box", Path(__file__).with_name("sentence_box.js
 
 
 def sentence_box(page: str, focus: Focus, config: ModelConfig) -> None:
-    """Draw the box, or a button that opens the sidebar for a model that reads an image or a sound."""
+    """Draw the box, or a button that opens the sidebar for a model that reads an image."""
     if page in NO_SENTENCE or isinstance(config, MapsConfig):
         return
     kind = "text"
     if config.reads_images:
         kind = "drawing" if isinstance(config, PictureConfig) else "image"
-    elif config.reads_sounds:
-        kind = "sound"
     data = {
         "sentence": focus.sentence if kind == "text" else None,
         "words": {"run": common("typing.run"), "name": common("box.name"), "box": common(f"box.{kind}")},

@@ -119,8 +119,8 @@ export class StepsPicture {
   layOutColumns(context, theme, { x, y, width, height }) {
     const { size } = theme;
     context.font = fontOf(theme, 0.8);
-    const { columns, top } = this.metadata;
-    const left = context.measureText(exactly(top / 2)).width + 10;
+    const { columns } = this.metadata;
+    const left = context.measureText(exactly(0.5)).width + 10;
     const stepX = Math.min((width - left) / columns.length, 5 * size);
     context.font = fontOf(theme, 0.875);
     const longest = widest(context, columns);
@@ -211,7 +211,7 @@ export class StepsPicture {
 
   paintColumns(context, theme, ratio) {
     const { x, y, width, height, stepX, all } = this.columns;
-    const { top, axis } = this.metadata;
+    const { axis } = this.metadata;
     const { size } = theme;
     const muted = cssOf(theme.muted);
     context.font = fontOf(theme, 0.8);
@@ -230,7 +230,7 @@ export class StepsPicture {
       const level = y + (1 - tick) * height;
       context.fillStyle = cssOf(theme.faint);
       context.fillRect(x, level - 0.5, width, 1);
-      if (tick % 0.5 === 0) drawText(context, exactly(tick * top), x - 6, level, { align: "right", colour: muted });
+      if (tick % 0.5 === 0) drawText(context, exactly(tick), x - 6, level, { align: "right", colour: muted });
     }
     const roomy = stepX > context.measureText("0.00888").width + 2;
     this.keys().forEach(({ name, value, masked }, column) => {
@@ -238,7 +238,7 @@ export class StepsPicture {
       const wide = Math.max(1, stepX * 0.72);
       context.fillStyle = masked ? hatched : this.barColour(theme, {});
       if (masked) context.fillRect(middle - stepX * 0.48, y, stepX * 0.96, height);
-      const long = (value / top) * height;
+      const long = value * height;
       if (!masked) context.fillRect(middle - wide / 2, y + height - long, wide, long);
       context.font = fontOf(theme, 0.75);
       if (roomy && !masked)

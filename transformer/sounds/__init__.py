@@ -1,1 +1,0 @@
-"""Sounds: WAV files, the log-mel spectrogram that Whisper reads, and positions in time as tokens."""
