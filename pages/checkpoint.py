@@ -18,10 +18,6 @@ SECTIONS = {
 }
 
 with page("checkpoint", strip=False) as p:
-    if p.maps_only:
-        contents.show_maps(p)
-        upload_form(p)
-        p.finish()
     view_model = CheckpointViewModel(p.checkpoint)
     contents.show_sizes(p, view_model)
     contents.show_shares(p, view_model)

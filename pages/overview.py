@@ -11,7 +11,6 @@ from ui.show.living_picture import living_picture
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
-from views.overview.maps_of_file import show_maps
 from views.overview.model_output import present_answer, show_answer, view_model_of
 from views.overview.more import show_more
 
@@ -22,9 +21,6 @@ def begins(p: Page) -> tuple[str, int]:
 
 
 with page("overview", strip=False, begins=begins) as p:
-    if p.maps_only:
-        show_maps(p)
-        p.finish()
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
     (present_answer if is_presenting() else show_answer)(p, view_model_of(p))

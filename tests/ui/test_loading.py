@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import shutil
 import weakref
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 import torch
 
 import transformer
-from tests.attention_files import KINDS, write
 from transformer.runs.run import Run
 from ui.compute import loading
 from ui.compute.store import store
@@ -132,17 +130,6 @@ def test_a_base_that_is_fetched_after_its_adapter_is_found(own_folder: Path, mon
     (fetched / "snapshots").mkdir()
     (own_folder / "tiny-gpt").rename(fetched / "snapshots" / ("1" * 40))
     assert len(loading._stamp(adapter)) > len(without)
-
-
-def test_the_configuration_of_overwritten_maps_is_read_again(own_folder: Path) -> None:
-    folder = own_folder / "maps"
-    write(folder / "attention.npz", *KINDS["decoder"]())
-    assert loading.config_of("maps").kind == "decoder-only"
-    (folder / "attention.npz").unlink()
-    age = os.stat(folder).st_mtime_ns
-    write(folder / "attention.npz", *KINDS["encoder"]())
-    os.utime(folder, ns=(age, age))
-    assert loading.config_of("maps").kind == "encoder-only"
 
 
 def test_nobody_can_write_into_a_shared_trace(checkpoints_folder: Path) -> None:

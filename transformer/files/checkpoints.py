@@ -37,9 +37,7 @@ from transformer.files.model_card import card_of
 from transformer.files.names import OWN_CODE, resolve
 from transformer.files.once import once
 from transformer.files.packaged_models import known_model
-from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import needs_own_code, open_guest, with_defaults
-from transformer.guests.recorded_maps import RecordedMaps, RecordedTokens
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
@@ -132,9 +130,8 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
 
     A directory in Hugging Face's layout can be opened: if its family is known, with our own layers
     (``transformer.families``); otherwise its own code in ``transformers`` runs it (``transformer.guests``). So can a
-    GGUF file, a file of attention maps (``docs/attention_files.md``), and checkpoints that other programs keep on this
-    computer, by name (``transformer.files.names``). No more memory is allocated for the weights than their file
-    justifies.
+    GGUF file, and checkpoints that other programs keep on this computer, by name (``transformer.files.names``). No more
+    memory is allocated for the weights than their file justifies.
 
     Args:
         path: Directory, file or name; ``transformers:`` in front of it means ``own_code``.
@@ -157,9 +154,6 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
                 base=adapter.base[:200],
             )
         return _load_foreign(base, device, own_code=own_code, adapter=adapter)
-    if (maps := attention_file_of(path)) is not None:
-        content = read_attention_file(maps)
-        return Checkpoint(path, RecordedMaps(content).eval(), RecordedTokens(content), card="", frame=Framing())
     if is_foreign(path):
         return _load_foreign(path, device, own_code=own_code)
     _check_files(path)

@@ -13,9 +13,7 @@ from transformer.families.foreign_folder import fields_of, fingerprint_files, re
 from transformer.families.lora import base_of, is_adapter
 from transformer.files.names import resolve
 from transformer.files.packaged_models import known_model
-from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import guest_config, needs_own_code
-from transformer.guests.recorded_maps import config_of_maps
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -31,9 +29,7 @@ def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
     if (known := known_model(path)) is not None and not known.weights:
         return known.digest  # of the one file, which was hashed just now
     own: Iterable[Path] = (path / file for file in (weights, CONFIG, TOKENIZER))
-    if (maps := attention_file_of(path)) is not None:
-        own = (maps,)
-    for file in fingerprint_files(path) if maps is None and is_foreign(path) else own:
+    for file in fingerprint_files(path) if is_foreign(path) else own:
         with open(file, "rb") as content:
             while part := content.read(_AT_ONCE):
                 digest.update(part)
@@ -108,8 +104,6 @@ def config_of(path: Path, *, own_code: bool = False) -> ModelConfig:
         ValueError: If it is invalid.
     """
     path = resolve(base_of(path)) if is_adapter(path) else Path(path)
-    if (maps := attention_file_of(path)) is not None:
-        return config_of_maps(read_attention_file(maps))
     if not is_foreign(path):
         return own_config(path / CONFIG)
     fields = fields_of(path)

@@ -16,7 +16,6 @@ from transformer.errors import CheckpointError
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
 from transformer.files.layout import config_of, is_foreign
 from transformer.files.snapshots import is_snapshot
-from transformer.guests.attention_file import MAPS, SUFFIXES, read_attention_file
 from transformer.text.message import Message
 from transformer.text.tokenizer_files import MAX_BYTES as MAX_TOKENIZER_BYTES
 
@@ -31,7 +30,6 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
-MOST_NUMBERS = 50_000_000  # limit on such a file, since an archive may unpack to a thousand times its size
 # Results in our own folders, beside snapshots; those of strangers are not trusted.
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
 LONGEST_MODEL = 4096  # limit on max_length, which no tensor in a file confirms unless positions are learned
@@ -51,18 +49,13 @@ def receive(files: Mapping[str, bytes], folder: Path, *, lock: AbstractContextMa
         CheckpointError: If the upload is invalid; in that case nothing is kept.
     """
     files = {name: content for name, content in files.items() if name not in LEFT_OUT and not is_snapshot(name)}
-    maps = _maps_alone(files)
-    files = maps or files
     _check_files(files)
     folder.mkdir(parents=True, exist_ok=True)
     waiting = Path(tempfile.mkdtemp(dir=folder, prefix=".waiting-"))
     try:
         for name, content in files.items():
             (waiting / name).write_bytes(content)
-        if maps:
-            read_attention_file(waiting / next(iter(maps)), most_numbers=MOST_NUMBERS)
-        else:
-            _check_config(waiting / CONFIG)
+        _check_config(waiting / CONFIG)
         load(waiting)
         place = folder / f"received-{fingerprint(waiting)}"
         with lock or nullcontext():
@@ -90,18 +83,9 @@ def is_received(name: str) -> bool:
     return bool(_NAME.fullmatch(name))
 
 
-def _maps_alone(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return a single file of attention maps under the name that it is stored by; {} if there is none."""
-    if len(files) != 1:
-        return {}
-    (name, content), *_ = files.items()
-    suffix = Path(name).suffix.lower()
-    return {f"attention{suffix}": content} if suffix in SUFFIXES and name != WEIGHTS else {}
-
-
 def _check_files(files: Mapping[str, bytes]) -> None:
     """Check names and sizes only: cheap, and enough to refuse most wrong files."""
-    most = {**MAX_BYTES, **FOREIGN_BYTES, **dict.fromkeys(MAPS, MAX_BYTES[WEIGHTS])}
+    most = {**MAX_BYTES, **FOREIGN_BYTES}
     for name, content in files.items():
         if name.lower().endswith(_PICKLES):
             raise CheckpointError(
@@ -122,8 +106,6 @@ def _check_files(files: Mapping[str, bytes]) -> None:
                 bytes=f"{len(content):,}",
                 most=f"{most[name]:,}",
             )
-    if files.keys() & set(MAPS):
-        return
     tokenizer = () if FOREIGN_BYTES.keys() & files.keys() else (TOKENIZER,)
     if missing := [name for name in (CONFIG, WEIGHTS, *tokenizer) if name not in files]:
         raise CheckpointError(

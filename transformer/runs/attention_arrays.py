@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from transformer.guests.given_weights import masks_by_layer, weights_by_layer
 from transformer.runs.attention_view import AttentionView, scores_of
+from transformer.runs.given_weights import masks_by_layer, weights_by_layer
 from transformer.text.listed_tokens import sequence_of_pieces
 from transformer.text.tokens import TokenSequence
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.guests.recorded_maps import RecordedMaps
 from transformer.runs.inputs import source_tensor
 from transformer.runs.traces import Trace
 from transformer.text.sentence_pair import BETWEEN
@@ -47,7 +46,7 @@ def masks_a_word(checkpoint: Checkpoint, sentence: str) -> bool:
     Two sentences are read whole, because the model predicts whether the second follows the first.
     """
     config = checkpoint.config
-    if not config.fills_blanks or isinstance(checkpoint.model, RecordedMaps) or checkpoint.special.mask is None:
+    if not config.fills_blanks or checkpoint.special.mask is None:
         return False
     return not (BLANK.search(sentence) or (config.predicts_next_sentence and BETWEEN in sentence))
 

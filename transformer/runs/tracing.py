@@ -9,7 +9,6 @@ from torch import Tensor
 
 from transformer.errors import NotFiniteError
 from transformer.files.checkpoints import Checkpoint
-from transformer.guests.recorded_maps import RecordedMaps
 from transformer.probes import Edit, record
 from transformer.runs.activation import Activation
 from transformer.runs.decoding import decode
@@ -79,8 +78,6 @@ def trace(
 
 def trace_of(run: Run) -> Trace:
     """Record the pass that ``run`` describes; raises what ``trace`` raises."""
-    if isinstance(run.checkpoint.model, RecordedMaps):
-        return _recorded_trace(run, run.checkpoint.model)
     checkpoint, edits, target_pads = run.checkpoint, run.edits, run.target_pads
     model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
     check_edits(model.probes, edits)
@@ -150,26 +147,11 @@ def is_long(run: Run, *, writes: int = 0) -> bool:
         InputError: If the model cannot take the text.
     """
     checkpoint = run.checkpoint
-    if checkpoint.config.kind != "decoder-only" or run.edits or isinstance(checkpoint.model, RecordedMaps):
+    if checkpoint.config.kind != "decoder-only" or run.edits:
         return False
     read = prompt_of(checkpoint, run.sentence)
     given = target_ids(checkpoint, run.target, run.sentence) if run.target else []
     return is_recorded_by_layer(checkpoint.model, len(read) + len(given) + writes)
-
-
-def _recorded_trace(run: Run, model: RecordedMaps) -> Trace:
-    """Return the trace of a file of attention maps: of the text that it holds, whatever the sentence is."""
-    if run.edits or run.source_pads or run.target_pads:
-        raise model.lacks
-    content = model.content
-    return Trace(
-        activations={name: Activation(name, model.probes[name].axes, model.recorded[name]) for name in model.probes},
-        source=content.source,
-        target=content.target,
-        prediction=None,
-        text=content.sequences[-1].text,
-        run=run,
-    )
 
 
 def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool]:

@@ -27,7 +27,6 @@ from transformer.files.model_card import HISTORY
 from transformer.files.names import OWN_CODE, found_names, resolve
 from transformer.files.received_files import is_received
 from transformer.files.trainer_folder import LOGGED, trainer_history
-from transformer.guests.attention_file import MAPS, attention_file_of
 from transformer.runs.run import Run
 from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
@@ -49,9 +48,8 @@ RENAMED = {"en-fr-natural": "en-fr"}  # an old link opens the same weights under
 _LOOKS_AGAIN = 30  # seconds between searches through the folders of other programs
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # opened by path, on a server for one person
-_LISTED = ("config.json", *MAPS)  # a folder with one of these is a checkpoint
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
-_STAMPED = (*_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS, *MAPS)
+_STAMPED = (*_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS)
 
 
 def checkpoints_folder() -> Path:
@@ -79,9 +77,7 @@ def checkpoint_names() -> tuple[str, ...]:
 def _inside(folder: Path) -> list[str]:
     try:
         return [
-            name
-            for name in os.listdir(folder)
-            if _is_text(name) and any(os.path.isfile(f"{folder}/{name}/{file}") for file in _LISTED)
+            name for name in os.listdir(folder) if _is_text(name) and os.path.isfile(f"{folder}/{name}/config.json")
         ]
     except OSError:
         return []
@@ -155,7 +151,7 @@ def open_folder(typed: str) -> str:
     try:
         given = Path(typed).expanduser()
         path = (resolve(given) if known else given).resolve(strict=True)
-        known = known and (path.is_dir() or is_gguf(path) or attention_file_of(path) is not None)
+        known = known and (path.is_dir() or is_gguf(path))
     except (OSError, RuntimeError, ValueError) as error:  # no such folder, no such user, not a path
         if isinstance(error, transformer.CheckpointError):
             raise

@@ -22,7 +22,6 @@ from transformer.errors import NotExposedError
 from transformer.files.names import OWN_CODE
 from transformer.files.once import once
 from transformer.files.received_files import is_received
-from transformer.guests.recorded_maps import RecordedMaps
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.masked_word import MaskedWord, masked_word
 from transformer.runs.run import Run
@@ -72,12 +71,6 @@ from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
 
 OF_WORDS = ("decoding", "surgery", "lens")  # pages about one token of the output, or a class
-OF_MAPS = ("overview", "attention", "heads", "checkpoint")  # pages that need nothing but maps and tokens
-LACKING = {  # content of the other pages that a file of attention maps lacks; "model" for all others
-    "tokens": "vocabulary",
-    **dict.fromkeys(("embeddings", "positions", "add_norm", "feed_forward"), "vectors"),
-    **dict.fromkeys(("decoding", "lens"), "predictions"),
-}
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
 FRAME_STYLE = Path(__file__).with_name("page.css")
@@ -117,16 +110,6 @@ class Page:
     def reads_files(self) -> bool:
         """Whether the images that the model reads are files, not drawn in the app."""
         return self.reads_pictures and not isinstance(readable_config(self.focus.checkpoint), PictureConfig)
-
-    @property
-    def maps_only(self) -> bool:
-        """Whether the checkpoint is a file of attention maps, from which nothing can be computed."""
-        return isinstance(self.checkpoint.model, RecordedMaps)
-
-    @property
-    def reads_sentences(self) -> bool:
-        """Whether other sentences can be read, so that lists of sentences are meaningful."""
-        return not (self.reads_pictures or self.maps_only)
 
     @property
     def encodes_sentences(self) -> bool:
@@ -394,9 +377,6 @@ def _draw_frame(
         if not is_presenting():
             with st.container(width="content"):
                 glossary_panel(p.name)
-    if p.maps_only and p.name not in OF_MAPS:
-        lacking = common(f"maps_only.{LACKING.get(p.name, 'model')}")
-        p.nothing_to_show(common("maps_only.page", name=as_plain(p.checkpoint.name), lacking=lacking))
     if strip:
         p.focus, missing = fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)

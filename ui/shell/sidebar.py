@@ -8,7 +8,6 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer.config import ModelConfig, PictureConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.files.layout import shown_name
-from transformer.guests.recorded_maps import MapsConfig
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
@@ -47,8 +46,6 @@ def sidebar() -> None:
         elif config is not None and config.reads_images:
             room = st.container(gap="small")
             draw_image_choice(focus, config)
-        elif isinstance(config, MapsConfig):  # a file of maps holds one text, and its model cannot read another
-            room = st.container(gap="small")
         else:
             reads_pairs = config is not None and config.predicts_next_sentence
             _sentence(focus, "pair" if reads_pairs else "sentence")
@@ -119,9 +116,6 @@ def _checkpoint(focus: Focus) -> None:
     )
     if (config := readable_config(focus.checkpoint)) is not None:
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
-        if isinstance(config, MapsConfig):
-            st.caption(common("sidebar.maps", layers=layers, heads=_heads(config)))
-            return
         size = common("sidebar.size", layers=layers, heads=_heads(config), width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
         work = "picture" if config.reads_images else work_of(config)

@@ -4,7 +4,6 @@ from functools import partial
 
 from transformer.attribution.leave_one_out import LeaveOneOut, leave_one_out
 from transformer.errors import InputError, NotFiniteError
-from transformer.guests.recorded_maps import RecordedMaps
 from transformer.heads.telling_cell import (
     TellingCell,
     clearest_cell,
@@ -74,7 +73,7 @@ def without_words(trace: Trace) -> LeaveOneOut | None:
 
 
 def _is_searched(run: Run) -> bool:
-    return not (run.checkpoint.foreign or isinstance(run.checkpoint.model, RecordedMaps) or is_long(run))
+    return not (run.checkpoint.foreign or is_long(run))
 
 
 def _telling_cell(focus: Focus, run: Run) -> TellingCell:

@@ -1,4 +1,4 @@
-"""The Attention page where only weights are known: files of attention maps, and some guests."""
+"""The Attention page for guests of which only the attention weights are known."""
 
 import streamlit as st
 

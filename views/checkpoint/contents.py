@@ -31,19 +31,6 @@ def show_sizes(p: Page, view_model: CheckpointViewModel) -> None:
         st.caption(text["in_memory"].format(type=type, held=number(f"{held:.1f}"), wide=number(f"{wide:.1f}")))
 
 
-def show_maps(p: Page) -> None:
-    """Show what a file of attention maps holds."""
-    st.markdown(p.text["maps"])
-    rows = [
-        {
-            N_("name"): "cross" if maps.kind == "cross" else maps.stack,
-            N_("shape"): " × ".join(map(str, (len(maps.weights), *maps.weights[0].shape))),
-        }
-        for maps in p.checkpoint.model.content.maps
-    ]
-    show_table(pd.DataFrame(rows), name="attention-maps")
-
-
 def show_shares(p: Page, view_model: CheckpointViewModel) -> None:
     """Draw the distribution of the trained numbers over the parts of the model."""
     shares = view_model.shares

@@ -106,7 +106,7 @@ def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
 
 
 def _shows_classes(p: Page) -> bool:
-    return bool(p.checkpoint.config.n_classes) and p.reads_sentences
+    return bool(p.checkpoint.config.n_classes) and not p.reads_pictures
 
 
 def values_of_images(p: Page) -> ImageValues | None:

@@ -26,7 +26,7 @@ def show_chosen_head(p: Page, heads: HeadsViewModel) -> None:
         st.markdown(chosen_text(heads, p.text, brief=True), width="content")
         if st.button(p.text["open"], icon=":material/visibility:"):
             go_to("attention")
-        if p.reads_sentences:
+        if not p.reads_pictures:
             st.button(p.text["card_open"], icon=":material/balance:", on_click=open_card)
 
 
@@ -42,9 +42,8 @@ def show_counts_and_formula(p: Page, heads: HeadsViewModel, corpus: Corpus | Non
         st.markdown(counts)
         if heads.chosen_over_many:
             show_table(comparison_table(heads, text, name=corpus.name), name="head-here-and-over-all")
-        if not p.maps_only:
-            latex, caption = concatenation(text, p.checkpoint.model.get_submodule(view.name), n_rows=len(view.query))
-            show_formula(latex, caption=caption)
+        latex, caption = concatenation(text, p.checkpoint.model.get_submodule(view.name), n_rows=len(view.query))
+        show_formula(latex, caption=caption)
 
 
 def comparison_table(heads: HeadsViewModel, text: PageText, *, name: str) -> pd.DataFrame:

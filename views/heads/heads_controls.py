@@ -24,7 +24,7 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None, DeltaGenerator]:
     text, scope = p.text, SCOPES[0]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="heads first row"):
         first = st.container()
-        if p.reads_sentences:
+        if not p.reads_pictures:
             explained = text["scope_help"]
             scope = chosen_option(
                 text, "scope", SCOPES, key="heads_scope", help=explained, label_visibility="collapsed"

@@ -24,7 +24,7 @@ _IN_TABLE = ("entropy", "confidence", "sinks", "distance", "induction", "previou
 
 def show_section(p: Page, heads: HeadsViewModel) -> None:
     """Let the reader choose a section, and draw that one."""
-    offered = sections(heads, of_sentences=p.reads_sentences)
+    offered = sections(heads, of_sentences=not p.reads_pictures)
     section = chosen_section(p.text, offered, key="heads_section", owner=offered)
     with st.container(key=CARD):
         _draw(p, section, heads)

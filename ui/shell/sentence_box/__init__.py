@@ -8,7 +8,6 @@ from pathlib import Path
 import streamlit as st
 
 from transformer.config import ModelConfig, PictureConfig
-from transformer.guests.recorded_maps import MapsConfig
 from ui.shell import focus as shared_focus
 from ui.shell.events import component, heard
 from ui.shell.focus import Focus
@@ -21,7 +20,7 @@ _component = component("sentence_box", Path(__file__).with_name("sentence_box.js
 
 def sentence_box(page: str, focus: Focus, config: ModelConfig) -> None:
     """Draw the box, or a button that opens the sidebar for a model that reads an image."""
-    if page in NO_SENTENCE or isinstance(config, MapsConfig):
+    if page in NO_SENTENCE:
         return
     kind = "text"
     if config.reads_images:

@@ -41,7 +41,7 @@ def masks_by_layer(allowed: Any, layers: Sequence[np.ndarray]) -> list[np.ndarra
     Raises:
         MessageError: If ``allowed`` does not fit the weights.
     """
-    return [(layer > 0).any(axis=0) for layer in layers] if allowed is None else _masks(allowed, layers)
+    return [np.any(layer > 0, axis=0) for layer in layers] if allowed is None else _masks(allowed, layers)
 
 
 def as_numbers(array: Any) -> np.ndarray:
@@ -53,8 +53,9 @@ def as_numbers(array: Any) -> np.ndarray:
     try:
         if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
             import torch  # which also reads bfloat16
+            from torch.utils.dlpack import from_dlpack
 
-            tensor = array if isinstance(array, torch.Tensor) else torch.from_dlpack(array)
+            tensor = array if isinstance(array, torch.Tensor) else from_dlpack(array)
             if tensor.is_complex():
                 raise TypeError(f"{tensor.dtype} numbers")
             return tensor.detach().to("cpu", torch.float32).numpy()
