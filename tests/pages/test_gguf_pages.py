@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -85,30 +82,6 @@ def test_every_page_shows_it(opened, open_app, gguf: Path, page: str) -> None:
         assert "a GGUF file keeps the stretching of Llama 3" in said(app)
     if page == "masks":
         assert any(f'transformer.load("{gguf.resolve()}")' in code for code in codes(app))
-
-
-def test_what_ollama_keeps_stands_in_the_list(
-    open_app, gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
-    loading._found_names.cache_clear()
-    digest = hashlib.sha256(gguf.read_bytes()).hexdigest()
-    manifest = tmp_path / "manifests" / "registry.ollama.ai" / "library" / "tiny" / "latest"
-    manifest.parent.mkdir(parents=True)
-    (tmp_path / "blobs").mkdir()
-    shutil.copy(gguf, tmp_path / "blobs" / f"sha256-{digest}")
-    layer = {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"}
-    manifest.write_text(json.dumps({"layers": [layer]}))
-    app = open_app("tokens")
-    box = app.selectbox(key="sidebar checkpoint")
-    assert box.options[-1] == "ollama:tiny (found)"
-    box.select("ollama:tiny").run()
-    is_fine(app)
-    assert app.query_params["checkpoint"] in ("ollama:tiny", ["ollama:tiny"])
-    is_fine(open_app("attention", checkpoint="ollama:tiny", sentence="The cat"))
-    monkeypatch.setattr(loading, "for_one_person", lambda: False)
-    loading._found_names.cache_clear()
-    assert "ollama:tiny (found)" not in open_app("tokens").selectbox(key="sidebar checkpoint").options
 
 
 def test_a_name_that_is_not_here_says_how_to_fetch_it(open_app, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,7 @@
-"""Checkpoints by name: the caches of Hugging Face, Ollama and LM Studio, as these programs write them."""
+"""Checkpoints by name: the cache of the Hugging Face hub, and folders."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from pathlib import Path
 
@@ -25,25 +23,6 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=0)
     model = build("gpt2", vocab_size=backend.get_vocab_size())
     return write_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf", model, tokens=keys)
-
-
-@pytest.fixture
-def ollama(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """``ollama:tiny`` and ``ollama:tiny:q8``, as Ollama stores them."""
-    folder = tmp_path / "ollama"
-    monkeypatch.setenv("OLLAMA_MODELS", str(folder))
-    digest = hashlib.sha256(gguf.read_bytes()).hexdigest()
-    manifests = folder / "manifests" / "registry.ollama.ai" / "library" / "tiny"
-    manifests.mkdir(parents=True)
-    (folder / "blobs").mkdir()
-    shutil.copy(gguf, folder / "blobs" / f"sha256-{digest}")
-    layers = [
-        {"mediaType": "application/vnd.ollama.image.template", "digest": "sha256:" + "0" * 64},
-        {"mediaType": "application/vnd.ollama.image.model", "digest": f"sha256:{digest}"},
-    ]
-    for tag in ("latest", "q8"):
-        (manifests / tag).write_text(json.dumps({"schemaVersion": 2, "layers": layers}))
-    return folder
 
 
 @pytest.fixture
@@ -69,51 +48,12 @@ def hub(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_ollamas_models_by_name(ollama: Path) -> None:
-    assert set(found_names()) == {"ollama:tiny", "ollama:tiny:q8"}
-    blob = next((ollama / "blobs").iterdir())
-    assert resolve("ollama:tiny") == resolve("ollama:tiny:q8") == blob
-    assert load("ollama:tiny").config.family == "gpt2"
-
-
-@pytest.mark.parametrize("name", ["ollama:none", "ollama:tiny:none", "ollama:", "ollama:../../etc", "ollama:a/b/c"])
-def test_what_ollama_does_not_keep(ollama: Path, name: str) -> None:
-    with pytest.raises(CheckpointError, match="Ollama has no '"):
-        load(name)
-
-
-@pytest.mark.parametrize(
-    "manifest",
-    ["", "[]", "{}", '{"layers": [3]}', '{"layers": []}', '{"layers": 7}']
-    + [
-        json.dumps({"layers": [{"mediaType": "application/vnd.ollama.image.model", "digest": digest}]})
-        for digest in ("sha256:../../../etc/passwd", "sha256:" + "0" * 64, 7)
-    ],
-)
-def test_a_manifest_that_lies(ollama: Path, manifest: str) -> None:
-    (ollama / "manifests" / "registry.ollama.ai" / "library" / "tiny" / "latest").write_text(manifest)
-    with pytest.raises(CheckpointError, match="Ollama has no 'ollama:tiny'"):
-        resolve("ollama:tiny")
-
-
 def test_models_of_the_hub_by_name_without_network(hub: Path) -> None:
     assert set(found_names()) == {"me/mine", "me/packed"}
     assert load("me/mine").config.family == load("me/packed").config.family == "gpt2"
     assert resolve("me/mine").parent.parent.name == "models--me--mine"
     with pytest.raises(CheckpointError, match="download it: python -m transformer fetch you/none"):
         load("you/none")
-
-
-def test_lm_studios_folder_by_name(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LM_STUDIO_MODELS", str(tmp_path / "studio"))
-    model = tmp_path / "studio" / "me" / "tiny-GGUF"
-    model.mkdir(parents=True)
-    shutil.copy(gguf, model)
-    assert found_names() == ("lmstudio:me/tiny-GGUF",)
-    assert resolve("lmstudio:me/tiny-GGUF") == model / gguf.name
-    for name in ("lmstudio:me/none", "lmstudio:../studio/me/tiny-GGUF"):
-        with pytest.raises(CheckpointError, match="LM Studio has no"):
-            resolve(name)
 
 
 def test_a_folder_with_a_gguf_file(gguf: Path, tmp_path: Path) -> None:
