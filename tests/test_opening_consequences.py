@@ -22,7 +22,6 @@ OPENED = (
     "gpt-en",
     "bert-en",
     "bert-en-pairs",
-    "captions-en-de",
     "sentiment",
     "t5-small-tasks",
     "vit-digits",

@@ -19,7 +19,7 @@ from ui.words.texts import page_text
 from views.heads.heads_view_model import heads_view_model
 from views.heads.role_words import head_words, words_of_followed
 
-TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks", "captions-en-de")
+TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks")
 
 
 @pytest.mark.slow

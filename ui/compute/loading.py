@@ -41,9 +41,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 FAVOURITE = "en-fr"
 # Left out of the wheel to keep it small (pyproject.toml).
-IN_THE_REPOSITORY = ("bert-en-pairs", "captions-en-de", "sentiment", "word2vec-en")
-# Checkpoints of an earlier version: an old link to one of them leads to its replacement.
-REMOVED = ("en-fr-pruned", "en-fr-taught")
+IN_THE_REPOSITORY = ("bert-en-pairs", "sentiment", "word2vec-en")
+# Checkpoints of an earlier version: an old link to one of them opens another one and says so.
+REMOVED = ("captions-en-de", "en-fr-pruned", "en-fr-taught")
 RENAMED = {"en-fr-natural": "en-fr"}  # an old link opens the same weights under their new name
 _LOOKS_AGAIN = 30  # seconds between searches through the folders of other programs
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
