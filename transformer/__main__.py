@@ -20,12 +20,11 @@ from transformer.commands.openings_command import OPENINGS
 from transformer.commands.renew_command import RENEW
 from transformer.commands.steer_command import STEER
 from transformer.commands.training_commands import DIGITS, EVALUATE, PAIRS, SNAPSHOTS, TRAIN
-from transformer.commands.word2vec_command import WORD2VEC
 from transformer.system.terminal import escape_output
 
 COMMANDS = (
     *(TRAIN, SNAPSHOTS, TRANSLATE, TRACE, EVALUATE, HEADS, BATCH, STEER, LENS, OPENINGS, RENEW, INSPECT),
-    *(FETCH, VERIFY, WORD2VEC, DIGITS, PAIRS),
+    *(FETCH, VERIFY, DIGITS, PAIRS),
 )
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from transformer.layers.embedding_space import analogy, nearest_rows
-from transformer.word_vectors.word2vec_objectives import OBJECTIVES
+from transformer.layers.embedding_space import analogy
 from ui.words.texts import page_text
-from views.embeddings.word2vec import word_vectors
 
 TEXT = page_text("embeddings")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -140,40 +135,11 @@ def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpo
     is_fine(app)
     listed = app.dataframe[-1].value
     table = checkpoint.model.encoder.embedding.table.weight.detach().numpy()
-    vectors, knows = word_vectors(), []
     for row, words in zip(listed.to_dict("records"), examples, strict=True):
         a, b, c, expected = (checkpoint.tokenizer.encode(word)[0] for word in words)
         found = [neighbour.id for neighbour in analogy(table, a, b, c, count=len(table))]
         assert row[TEXT["column_rank"]] == 1 + found.index(expected)
         assert row[TEXT["column_nearest"]] == checkpoint.tokenizer.display(found[0])
-        if known := {word.lower() for word in words} <= vectors.ids.keys():
-            a, b, c, expected = (vectors.ids[word.lower()] for word in words)
-            found = [neighbour.id for neighbour in analogy(vectors.tables["skip-gram"], a, b, c, count=5231)]
-            assert row[TEXT["column_rank_word2vec"]] == 1 + found.index(expected)
-        else:
-            assert pd.isna(row[TEXT["column_rank_word2vec"]])
-        knows.append(known)
-    assert any(knows)
-
-
-def test_the_neighbours_of_word2vec_are_those_of_the_followed_word(open_app):
-    """A whole English word has a vector in word2vec, a special token has none."""
-    vectors = word_vectors()
-    app = show(open_app("embeddings", checkpoint="tiny-gpt", sentence="The dog sleeps.", token="1"), "neighbours")
-    for objective in OBJECTIVES:
-        choose_text(app, "embeddings objective", TEXT[f"objective_{objective}"])
-        app.run()
-        is_fine(app)
-        table, the = vectors.tables[objective], vectors.ids["the"]
-        nearest = nearest_rows(table, table[the], count=1, excluded={the})[0]
-        figure = json.loads(app.get("plotly_chart")[-1].proto.spec)
-        assert vectors.words[nearest.id] in json.dumps(figure["layout"]["yaxis"], ensure_ascii=False)
-        assert TEXT["word2vec_caption"].format(count="5,231", width=100) in said(app)
-    special = show(
-        open_app("embeddings", checkpoint="tiny-gpt", sentence="The dog sleeps.", lens_start="1"), "neighbours"
-    )
-    is_fine(special)
-    assert TEXT["word2vec_unknown"].format(word="<s>", count="5,231") in said(special)
 
 
 def test_a_row_without_close_rows_is_not_said_to_resemble_one(open_app, monkeypatch):

@@ -64,7 +64,6 @@ def refused(arguments: list[str], place: Path, capsys: pytest.CaptureFixture[str
         "heads --checkpoint {}",
         "train {} --data folder",
         "snapshots --run-directory {} --output out",
-        "word2vec --data {} --output out",
     ],
 )
 def test_a_file_that_is_none(command: str, file: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ from ui.shell.focus import (
     LONGEST,
     MAX_PADS,
     PLACE,
+    REMOVED_CHOICES,
     Focus,
     address_of,
     default_of,
@@ -128,6 +129,14 @@ def test_an_old_link_to_a_sound_opens_a_sentence_and_says_so(open_app: Callable)
     assert not app.exception and not app.error
     assert app.session_state["focus"].sentence == opening_focus(checkpoint_names()[0]).sentence
     assert sum("Sounds are no longer read" in element.value for element in app.main.caption) == 1
+
+
+@pytest.mark.parametrize("name", REMOVED_CHOICES)
+def test_an_old_link_with_a_removed_choice_opens_its_page_and_says_so(open_app: Callable, name: str) -> None:
+    app = open_app("embeddings", **{name: "cbow", "layer": "1"})
+    assert not app.exception and not app.error
+    assert sum(name in element.value and "is ignored" in element.value for element in app.main.caption) == 1
+    assert name not in app.query_params
 
 
 @pytest.mark.parametrize("name", RENAMED)

@@ -41,7 +41,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 FAVOURITE = "en-fr"
 # Left out of the wheel to keep it small (pyproject.toml).
-IN_THE_REPOSITORY = ("bert-en-pairs", "sentiment", "word2vec-en")
+IN_THE_REPOSITORY = ("bert-en-pairs", "sentiment")
 # Checkpoints of an earlier version: an old link to one of them opens another one and says so.
 REMOVED = ("captions-en-de", "en-fr-pruned", "en-fr-taught")
 RENAMED = {"en-fr-natural": "en-fr"}  # an old link opens the same weights under their new name

@@ -12,7 +12,6 @@ from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, count_text
-from views.embeddings import word2vec
 from views.embeddings.embedding_row_figures import embedding_rows, embedding_window
 from views.embeddings.embeddings_view_model import N_NEIGHBOURS, EmbeddingsViewModel, rank_of
 from views.embeddings.vocabulary_figures import nearest_neighbours, neighbour_frame, vocabulary_projection
@@ -112,16 +111,11 @@ def neighbours(p: Page, view_model: EmbeddingsViewModel) -> None:
     """Draw the tokens whose rows have the direction closest to that of the token in focus."""
     token, count = view_model.focused, whole(len(view_model.table))
     st.markdown(p.text["neighbours"].format(token=as_plain(token.display)))
-    objective = word2vec.chosen_objective(p)
-    own, beside = st.columns(2)
-    with own:
-        show_figure(
-            nearest_neighbours(neighbour_frame(_displays(view_model), view_model.neighbours), of=token.display),
-            name="nearest-neighbours",
-            caption=p.text["neighbours_caption"].format(count=count, token=as_plain(token.display)),
-        )
-    with beside:
-        word2vec.neighbours(p, objective, token)
+    show_figure(
+        nearest_neighbours(neighbour_frame(_displays(view_model), view_model.neighbours), of=token.display),
+        name="nearest-neighbours",
+        caption=p.text["neighbours_caption"].format(count=count, token=as_plain(token.display)),
+    )
 
 
 def map_of_vocabulary(p: Page, view_model: EmbeddingsViewModel) -> None:
@@ -130,21 +124,16 @@ def map_of_vocabulary(p: Page, view_model: EmbeddingsViewModel) -> None:
     width = view_model.table.shape[1]
     share = percent_digits(sum(projection.explained))
     st.markdown(p.text["map"].format(width=width, share=share, rest=width - 2))
-    objective = word2vec.chosen_objective(p)
-    own, beside = st.columns(2)
-    with own:
-        show_figure(
-            vocabulary_projection(
-                projection.coordinates,
-                displays=_displays(view_model),
-                tokens=view_model.tokens,
-                explained=projection.explained,
-            ),
-            name="vocabulary-map",
-            caption=p.text["map_caption"],
-        )
-    with beside:
-        word2vec.map_of_words(p, objective)
+    show_figure(
+        vocabulary_projection(
+            projection.coordinates,
+            displays=_displays(view_model),
+            tokens=view_model.tokens,
+            explained=projection.explained,
+        ),
+        name="vocabulary-map",
+        caption=p.text["map_caption"],
+    )
 
 
 def analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
@@ -174,34 +163,25 @@ def analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
         key = "expected_hit" if rank == 1 else "expected_miss"
         st.markdown(text[key].format(expected=as_plain(words[3]), rank=whole(rank), count=whole(len(found))))
     name = text["analogy_of"].format(a=asked[0], b=asked[1], c=asked[2])
-    objective = word2vec.chosen_objective(p)
-    own, beside = st.columns(2)
-    with own:
-        show_figure(
-            nearest_neighbours(neighbour_frame(_displays(view_model), found[:N_NEIGHBOURS]), of=name),
-            name="analogy",
-            caption=text["analogy_caption"].format(count=whole(len(view_model.table))),
-        )
-    with beside:
-        word2vec.analogy_of(p, objective, asked)
+    show_figure(
+        nearest_neighbours(neighbour_frame(_displays(view_model), found[:N_NEIGHBOURS]), of=name),
+        name="analogy",
+        caption=text["analogy_caption"].format(count=whole(len(view_model.table))),
+    )
     if offered:
-        _all_analogies(p, view_model, objective)
+        _all_analogies(p, view_model)
 
 
-def _all_analogies(p: Page, view_model: EmbeddingsViewModel, objective: str) -> None:
+def _all_analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
     """List every prepared example with its nearest row and the rank of the expected word, misses included."""
     names, rows = _displays(view_model), []
     for name, words in view_model.analogies.items():
         found = view_model.analogy(words[:3])
-        other = word2vec.rank_of_expected(objective, words) or (None, None)
         rank = rank_of(view_model.token_ids(words[3])[0], found)
-        rows.append((name, words[3], names[found[0].id], rank, *other))
-    hits, others = (sum(row[column] == 1 for row in rows) for column in (3, 5))
-    st.markdown(p.text["all_analogies"].format(hits=hits, others=others, count=len(rows)))
-    columns = [
-        p.text[f"column_{name}"]
-        for name in ("question", "expected", "nearest", "rank", "nearest_word2vec", "rank_word2vec")
-    ]
+        rows.append((name, words[3], names[found[0].id], rank))
+    hits = sum(rank == 1 for *_, rank in rows)
+    st.markdown(p.text["all_analogies"].format(hits=hits, count=len(rows)))
+    columns = [p.text[f"column_{name}"] for name in ("question", "expected", "nearest", "rank")]
     caption = p.text["all_analogies_caption"].format(count=whole(len(view_model.table) - 3))
     show_table(pd.DataFrame(rows, columns=columns), name="all-analogies", caption=caption)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
 from transformer.disk import plain_files
 from transformer.disk.gguf_file import is_gguf
 from transformer.files.model_card import best_row, checkpoint_step
 from transformer.runs.trace_files import read_trace
 from transformer.text.sentence_files import read_sentences
 from transformer.training.recipe import load_recipe
-from transformer.word_vectors.vector_files import VECTORS, WORDS, load_vectors
 
 
 def endless(file: Path, kind: str) -> None:
@@ -39,14 +36,6 @@ def test_a_file_without_an_end_is_refused(tmp_path: Path, kind: str, read: Calla
     endless(tmp_path / "file", kind)
     with pytest.raises(ValueError, match="is not a regular file"):
         read(tmp_path / "file")
-
-
-@pytest.mark.parametrize("file", [VECTORS, WORDS])
-def test_word_vectors_without_an_end_are_refused(tmp_path: Path, kind: str, file: str) -> None:
-    shutil.copytree(ROOT / "checkpoints" / "word2vec-en", tmp_path / "vectors")
-    endless(tmp_path / "vectors" / file, kind)
-    with pytest.raises(ValueError, match="is not a regular file"):
-        load_vectors(tmp_path / "vectors")
 
 
 def test_nobody_waits_at_a_pipe_to_see_what_it_is(tmp_path: Path, kind: str) -> None:

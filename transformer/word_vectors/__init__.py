@@ -1,1 +1,0 @@
-"""word2vec: one vector per word, learned from its neighbouring words, as before Transformers."""
