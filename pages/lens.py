@@ -5,10 +5,8 @@ from views.lens.author import author
 from views.lens.logit_lens import (
     choose_readout,
     choose_view,
-    compared,
     draw,
     explain,
-    fitted,
     follow_word,
     place_of,
     stack_of,
@@ -19,10 +17,7 @@ with page("lens", needs=("token",), marks=place_of, only=stack_of) as p:
     if view == "author":
         author(p, row)
         p.finish()
-    fit = fitted(p) if view == "jacobian" else None
-    shown = choose_readout(p, row, fit)
+    shown = choose_readout(p, row)
     draw(p, shown)
-    if fit is not None:
-        compared(p, fit, shown.lens)
     follow_word(p, shown)
-    explain(p, shown, fit)
+    explain(p, shown)

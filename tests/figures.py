@@ -353,7 +353,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             labels=["0 feed-forward", "·<b>"],
             of="·$y$",
         ),
-        "lens_agreement": lens_figures.lens_agreement([0, 1], jacobian=[0.5, 1], steps=["embedding", "·<b>"]),
         "word_probabilities": lens_figures.word_probabilities(
             WordProbabilities(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
         ),

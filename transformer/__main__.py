@@ -14,7 +14,6 @@ from transformer.commands.batch_command import BATCH
 from transformer.commands.command_line import Command, run_command
 from transformer.commands.heads_command import HEADS
 from transformer.commands.hub_commands import FETCH, VERIFY
-from transformer.commands.lens_command import LENS
 from transformer.commands.model_commands import INSPECT, TRACE, TRANSLATE
 from transformer.commands.openings_command import OPENINGS
 from transformer.commands.renew_command import RENEW
@@ -23,7 +22,7 @@ from transformer.commands.training_commands import DIGITS, EVALUATE, PAIRS, SNAP
 from transformer.system.terminal import escape_output
 
 COMMANDS = (
-    *(TRAIN, SNAPSHOTS, TRANSLATE, TRACE, EVALUATE, HEADS, BATCH, STEER, LENS, OPENINGS, RENEW, INSPECT),
+    *(TRAIN, SNAPSHOTS, TRANSLATE, TRACE, EVALUATE, HEADS, BATCH, STEER, OPENINGS, RENEW, INSPECT),
     *(FETCH, VERIFY, DIGITS, PAIRS),
 )
 

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import re
-from types import SimpleNamespace
 
 import pytest
-import torch
 
 import transformer
-from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.residual_stream import Part, SubLayer, label_in_sentence
-from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
 from transformer.predictions.lens import logit_lens, word_probabilities
-from transformer.text.sentence_files import read_sentences
 from ui.shell.focus import FIRST_CHOSEN
 from ui.words.texts import page_text
 from views.lens.lens_view_model import MAX_COLUMNS
-from views.lens.logit_lens import say_agreement
 
 TEXT = page_text("lens")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -59,53 +53,6 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     assert counted.format(count=never if lens.of_classes else late, total=len(drawn.read)) in said(app)
     assert text["legend"].format(colour=text["legend_top"]) in said(app)
     assert TEXT["pre" if lens.final_norm else "post"].format(norm="LayerNorm") in said(app)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_the_jacobian_lens_is_fitted_where_no_file_is(open_app, tiny_checkpoint, checkpoint):
-    where = {"stack": STACK[checkpoint], "token": "2", "lens_view": "jacobian"}
-    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, **where)
-    is_fine(app)
-    loaded = tiny_checkpoint(checkpoint)
-    found = jacobian_lens(loaded, read_sentences())
-    lens = logit_lens(transformer.trace(loaded, SENTENCE), transport=found.transport)
-    drawn = lens.part(*window_around(2 + lens.of_classes, len(lens.read)))
-    late, never = int((drawn.decided == len(drawn.steps) - 1).sum()), int((drawn.decided < 0).sum())
-    text = TEXT.instead("of_classes") if lens.of_classes else TEXT
-    counted = text["top_never"] if lens.of_classes else text["top" if late else "top_none"]
-    assert counted.format(count=never if lens.of_classes else late, total=len(drawn.read)) in said(app)
-    assert text["legend"].format(colour=text["legend_top"]) in said(app)
-    assert TEXT["jacobian_caution"] in said(app) and TEXT["caution"] not in said(app)
-    measured = found.agreement
-    pairs = zip(measured.logit, measured.jacobian, strict=True)
-    first = next((step for step, (logit, jacobian) in enumerate(pairs) if logit != jacobian), None)
-    if first is None:
-        assert TEXT["agreement_same"] in said(app)
-    else:
-        name = "the embedding" if first == 0 else f"layer {first - 1}"
-        shares = TEXT["agreement_step"].format(
-            step=name, jacobian=percent(measured.jacobian[first]), logit=percent(measured.logit[first])
-        )
-        assert shares in said(app), said(app)
-    assert TEXT["agreement_of"].format(places=whole(measured.places), sentences=28) in said(app)
-    assert "lens_rows" not in app.session_state, "it is fitted to whole layers"
-
-
-def test_what_is_said_of_the_lenses_follows_the_numbers(tiny_checkpoint):
-    lens = logit_lens(transformer.trace(tiny_checkpoint("gpt"), SENTENCE))
-    page, steps = SimpleNamespace(text=TEXT), len(lens.steps)
-
-    def short(logit: list[float], jacobian: list[float]) -> str:
-        found = Agreement(28, 300, tuple(logit), tuple(jacobian))
-        return say_agreement(page, JacobianLens(torch.zeros(0), 56, 600, "other", found), lens)
-
-    assert steps == 3
-    both = short([0, 0.5, 1], [0.25, 0.25, 1])
-    assert "**more often** than the logit lens after the embedding (25% against 0%)." in both.replace("\u202f", "")
-    assert "**less often** after layer 0 (25% against 50%)." in both.replace("\u202f", "")
-    assert TEXT["agreement_same"] in short([0, 0.5, 1], [0, 0.5, 1])
-    assert "less often" not in short([0, 0, 1], [0, 0.5, 1]) and "56 other sentences of the same list" in both
 
 
 def test_how_the_words_compete_is_worked_out_where_it_is_unfolded(open_app, monkeypatch):
@@ -214,3 +161,10 @@ def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
 def test_tokens_that_are_never_written_are_named(open_app):
     shown = said(open_app("lens", checkpoint="tiny-translator", sentence="The cat sat on the mat."))
     assert "All tokens are included here, even `<pad>`, `<s>`. When the model generates text" in shown
+
+
+def test_an_old_link_to_the_jacobian_lens_shows_the_logit_lens_and_says_so(open_app):
+    app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_view="jacobian")
+    is_fine(app)
+    assert any("jacobian" in caption.value and "it was corrected" in caption.value for caption in app.main.caption)
+    assert TEXT["caution"] in said(app)

@@ -16,7 +16,6 @@ import transformer
 from transformer.__main__ import main
 from transformer.heads.role_files import load_corpus_roles
 from transformer.interventions.steering import steering_effect
-from transformer.predictions.jacobian_lens import load_jacobian_lens
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = "The cat sleeps.\tLe chat dort.\nThe cat sleeps.\tLe chat est endormi.\nI see it.\tJe le vois.\n"
@@ -286,13 +285,11 @@ def test_renew_works_out_what_is_saved_and_asks_the_opening(checkpoints_folder, 
     folder = shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "new")
     assert main(["renew", "--checkpoint", str(folder)]) == 0
     assert load_corpus_roles(transformer.load(folder)).roles.n_sentences == 84
-    assert capsys.readouterr().err.count("python -m transformer") == 1, "no snapshots, no lens, no opening"
-    (folder / "jacobian_lens.safetensors").write_bytes(b"of other weights")
+    assert capsys.readouterr().err.count("python -m transformer") == 1, "no snapshots, no opening"
     place = 'stack = "encoder"\nkind = "self"\nlayer = 0\nhead = 0\ntoken = 0\nanswer = "No such answer."\n'
     says = '[opening]\nsentence = "Go."\nlabel.en = "Wrong"\nshows.en = "It answers."\n' + place
     (folder / "opening.toml").write_text('[name]\nen = "New"\n' + says, encoding="utf-8")
     assert main(["renew", "--checkpoint", str(folder)]) == 1
-    assert load_jacobian_lens(transformer.load(folder)) is not None
     assert "WRONG    Wrong: Go." in capsys.readouterr().out
 
 

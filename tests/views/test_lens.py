@@ -13,7 +13,6 @@ from transformer.predictions.lens import WordProbabilities
 from views.lens.lens_figures import (
     LONGEST_ON_A_PHONE,
     ON_A_PHONE,
-    lens_agreement,
     lens_grid,
     narrow_part,
     word_probabilities,
@@ -87,14 +86,3 @@ def test_the_final_word_is_drawn_last_and_named_first():
     np.testing.assert_allclose(figure.data[-1].y, [0.1, 0.9], rtol=1e-6)
     assert figure.data[-1].line.color == style.CHOSEN
     assert figure.layout.yaxis.range[0] < 0 and figure.layout.yaxis.range[1] > 1, "a fixed scale of 0…1"
-
-
-def test_both_lenses_are_drawn_from_step_to_step():
-    figure = lens_agreement([0.1, 0.4, 1], jacobian=[0.3, 0.2, 1], steps=["embedding", "layer 0", "layer 1"])
-    assert {trace.name: list(trace.y) for trace in figure.data} == {
-        "logit lens": [0.1, 0.4, 1],
-        "Jacobian lens": [0.3, 0.2, 1],
-    }
-    assert list(figure.layout.xaxis.ticktext) == ["embedding", "layer 0", "layer 1"]
-    with pytest.raises(ValueError, match="jacobian"):
-        lens_agreement([0.1, 0.4, 1], jacobian=[0.3, 0.2], steps=["embedding", "layer 0", "layer 1"])

@@ -30,7 +30,7 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
-# Results in our own folders, beside snapshots; those of strangers are not trusted.
+# Results in our own folders, beside snapshots, also of earlier versions; those of strangers are not trusted.
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
 LONGEST_MODEL = 4096  # limit on max_length, which no tensor in a file confirms unless positions are learned
 _NAME = re.compile(r"received-[0-9a-f]{64}")

@@ -45,7 +45,6 @@ class Lens:
             likely at the end.
         final_norm: Whether there is a final norm to apply (pre-norm).
         pieces: Text of each id that occurs.
-        transport: The argument of ``logit_lens``.
     """
 
     stack: str
@@ -62,7 +61,6 @@ class Lens:
     final_norm: bool
     of_classes: bool
     pieces: Mapping[int, str]
-    transport: Tensor | None = None
     first: int = 0
 
     def part(self, first: int, last: int) -> Lens:
@@ -96,7 +94,6 @@ def logit_lens(
     sublayers: bool = False,
     candidates: int = 5,
     follow: Sequence[int] | None = None,
-    transport: Tensor | None = None,
     columns: slice = slice(None),
     spread: bool = True,
 ) -> Lens:
@@ -111,22 +108,15 @@ def logit_lens(
         candidates: How many of the most likely words of each cell are kept.
         follow: The id to follow at each of the ``columns``; by default the most likely word of the last step, in a
             classifier the class of the sentence.
-        transport: [step, model, model], one matrix for every layer's step but the last: J_k x_k is read instead of x_k
-            (``transformer.predictions.jacobian_lens``); the identity changes nothing.
         columns: The positions that are read; in a classifier the first one is the whole sentence.
         spread: Whether ``divergence`` and ``entropy`` are computed, each of which takes a pass over the vocabulary.
 
     Raises:
-        ValueError: When ``follow`` does not have one id per position, or ``transport`` not one matrix per step.
+        ValueError: When ``follow`` does not have one id per position.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     stack = lens_stack(checkpoint)
     steps, names = _steps(trace, stack, sublayers)
-    if transport is not None and (sublayers or tuple(transport.shape) != (len(names) - 1, *2 * (config.d_model,))):
-        raise ValueError(
-            f"transport has shape {tuple(transport.shape)}; give one matrix of {config.d_model} × {config.d_model} for "
-            f"each of the {len(names) - 1} steps before the last, and no sub-layers"
-        )
     read = (((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays)[columns]
     (last,) = _logits(trace, names[-1:], columns)
     size = last.shape[-1]
@@ -142,7 +132,7 @@ def logit_lens(
     final = torch.log_softmax(last.double(), dim=-1).numpy(force=True) if spread else None
     rows = [
         _read_cells(logits, torch.from_numpy(followed).to(logits.device), min(candidates, size), final)
-        for logits in (*_logits(trace, names[:-1], columns, transport), last)
+        for logits in (*_logits(trace, names[:-1], columns), last)
     ]
     arrays = {key: None if rows[0][key] is None else np.stack([row[key] for row in rows]) for key in rows[0]}
     used = {*arrays["ids"].ravel().tolist(), *followed.tolist()}
@@ -155,7 +145,6 @@ def logit_lens(
         final_norm=getattr(checkpoint.model, stack).final_norm is not None,
         of_classes=bool(config.n_classes),
         pieces={id: shown_word(checkpoint, id) for id in sorted(used)},
-        transport=transport,
         first=columns.start or 0,
         **arrays,
     )
@@ -222,7 +211,7 @@ def word_probabilities(trace: Trace, lens: Lens, position: int, *, most: int = 6
     per_layer = trace.n_layers(lens.stack) + 1
     _, names = _steps(trace, lens.stack, len(lens.steps) != per_layer)
     rows = slice(position, position + 1)
-    logits = torch.cat(list(_logits(trace, names, rows, lens.transport)))
+    logits = torch.cat(list(_logits(trace, names, rows)))
     log_p = torch.log_softmax(logits.double(), dim=-1).numpy(force=True)  # [step, word]
     followed = int(lens.followed[column])
     others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
@@ -232,7 +221,7 @@ def word_probabilities(trace: Trace, lens: Lens, position: int, *, most: int = 6
     return WordProbabilities(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
 
 
-def streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
+def _streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
     """Return the names of the activations that the layers' steps read: before the first and after each."""
     stack = lens_stack(checkpoint)
     layers = range(len(checkpoint.model.get_submodule(stack).layers))
@@ -241,7 +230,7 @@ def streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the steps, and the activation of the residual stream at each."""
-    start, *after = streams_between(trace.checkpoint)
+    start, *after = _streams_between(trace.checkpoint)
     if sublayers:
         found = sublayers_of(trace, stack)
         return (Message("embedding"), *(step.label for step in found)), (start, *(step.after for step in found))
@@ -250,17 +239,13 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
 
 
 @torch.inference_mode()
-def _logits(
-    trace: Trace, names: Sequence[str], rows: slice = slice(None), transport: Tensor | None = None
-) -> Iterator[Tensor]:
+def _logits(trace: Trace, names: Sequence[str], rows: slice = slice(None)) -> Iterator[Tensor]:
     """Yield the logits [position, word] of each recorded residual stream."""
     checkpoint = trace.checkpoint
     ids = trace.tokens(lens_stack(checkpoint)).ids
-    for step, name in enumerate(names):
+    for name in names:
         # A copy, because torch takes no read-only arrays.
         stream = torch.tensor(trace.values(name), device=checkpoint.model.device)
-        if transport is not None and step < len(transport):
-            stream = stream @ transport[step].T.to(stream)
         yield _logits_of(checkpoint, stream, ids, rows)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, shades, style
-from charts.toolkit.checks import as_array, require_index
+from charts.toolkit.checks import require_index
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet, scatter
 from charts.toolkit.words import _, localize
@@ -210,28 +209,6 @@ def word_probabilities(course: WordProbabilities) -> go.Figure:
     figure.update_layout(legend={"traceorder": "reversed"})
     figure.update_xaxes(**style.label_axis([localize(step) for step in course.steps], title=_("read after")))
     figure.update_yaxes(title_text=_("probability"), range=[-0.03, 1.03])
-    return figure.drawn()
-
-
-def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Figure:
-    """Draw how often each lens predicts the final word (0…1): ``logit``, ``jacobian`` [step]."""
-    figure, sizes = Sheet(), {"step": len(steps)}
-    for name, values, colour, dash in (
-        (_("logit lens"), as_array(logit, name="logit", axes=("step",), sizes=sizes), style.BAR, "dash"),
-        (_("Jacobian lens"), as_array(jacobian, name="jacobian", axes=("step",), sizes=sizes), style.CHOSEN, "solid"),
-    ):
-        figure.scatter(
-            x=np.arange(len(steps)),
-            y=values,
-            mode="lines+markers",
-            name=name,
-            line={"color": colour, "width": 4, "dash": dash},
-            marker={"size": 9},
-            hovertemplate=style.hover(_("{token} after {place}", token=name, place="%{x}"), style.exact("y")),
-        )
-    style.finish(figure, height=300, top=48)
-    figure.update_xaxes(**style.label_axis(steps, title=_("read after")))
-    figure.update_yaxes(title_text=_("share that names the final word"), range=[-0.03, 1.03])
     return figure.drawn()
 
 

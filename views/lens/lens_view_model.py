@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import torch
 
 from transformer.attribution.direct_logit_attribution import Attribution, Source, attribute, strongest_sources
 from transformer.layers.residual_stream import Part
@@ -126,7 +125,7 @@ def _latest_word(lens: Lens) -> int:
     return max(range(len(lens.read)), key=rank)
 
 
-def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transport: torch.Tensor | None = None) -> Lens:
+def read_lens(trace: Trace, choices: LensChoices, position: int = 0) -> Lens:
     """Read out the grid's columns and some around them; the divergence only if it is the colour."""
     first = first_read(trace, choices, position)
     columns = slice(first, first + READ_COLUMNS)
@@ -135,7 +134,6 @@ def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transpor
         trace,
         sublayers=choices.sublayers,
         follow=follow or None,
-        transport=transport,
         columns=columns,
         spread=choices.colour == "divergence",
     )

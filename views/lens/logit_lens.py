@@ -1,20 +1,14 @@
-"""The readout on the Lens page: its choices, the grid with its sentences, and the Jacobian lens."""
-
-from functools import lru_cache
+"""The readout on the Lens page: its choices and the grid with its sentences."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.toolkit.numbers import percent, whole
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _, localize
-from transformer.errors import CheckpointError, InputError
+from charts.toolkit.words import localize
 from transformer.layers.residual_stream import label_in_sentence
-from transformer.predictions.jacobian_lens import JacobianLens, jacobian_lens, load_jacobian_lens
 from transformer.predictions.lens import Lens, decided_step, lens_stack, logit_lens
-from transformer.text.sentence_files import read_sentences, sentence_digest
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
-from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.uncertain_output import uncertainty_note
 from ui.shell import choice, page_state
@@ -22,11 +16,9 @@ from ui.shell.choice import chosen_option
 from ui.shell.focus import FIRST_CHOSEN
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, in_code
 from views.lens.lens_figures import (
     COLOURS,
-    lens_agreement,
     lens_grid,
     middle_of,
     narrow_part,
@@ -61,7 +53,7 @@ def place_of(p: Page) -> tuple[str, int]:
     stack, focus = stack_of(p), p.focus
     if focus.stack == stack and (focus.token > 0 or _first_chosen(p)):
         return stack, focus.token
-    known = _lens(p, LensChoices(first=0), None, 0) if needs_readout(p.trace) else None
+    known = _lens(p, LensChoices(first=0), 0) if needs_readout(p.trace) else None
     return stack, telling_token(p.trace, known)
 
 
@@ -79,7 +71,7 @@ def choose(p: Page, name: str, options: list[str], **more: object) -> str:
 def choose_view(p: Page) -> tuple[str, DeltaGenerator]:
     """Draw the choice of the page's content; return it, and the row for all other choices."""
     with (row := st.container(horizontal=True, vertical_alignment="center")):
-        view = choose(p, "view", ["layers", "jacobian", "author"], label_visibility="collapsed")
+        view = choose(p, "view", ["layers", "author"], label_visibility="collapsed")
     return view, row
 
 
@@ -89,14 +81,11 @@ def choose_follow(p: Page) -> bool:
     return bool(ids_that_came(p.trace)) and choose(p, "follow", options, help=p.text["follow_help"]) == "came"
 
 
-def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> LensViewModel:
-    """Draw the choice of rows, colour and followed word under "More" in ``row``; return the readout.
-
-    A Jacobian lens is fitted to whole layers.
-    """
+def choose_readout(p: Page, row: DeltaGenerator) -> LensViewModel:
+    """Draw the choice of rows, colour and followed word under "More" in ``row``; return the readout."""
     position = position_of(p.trace, place_of(p)[1])
     with row, st.popover(p.text["more"], icon=":material/tune:", key="lens more"):
-        sublayers = fit is None and choose(p, "rows", ["layers", "sublayers"]) == "sublayers"
+        sublayers = choose(p, "rows", ["layers", "sublayers"]) == "sublayers"
         colour = choose(p, "colour", list(COLOURS), help=p.text["colour_help"])
         came = choose_follow(p)
         first = first_column(p.trace, position)
@@ -104,16 +93,13 @@ def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> Le
             owner = (p.trace.tokens(stack_of(p)).ids, position)
             first = int(choice.slider(p.text["window"], 0, last, first, key="lens_first", owner=owner))
     choices = LensChoices(sublayers, colour, came, first)
-    return lens_view_model(p.trace, position, choices, lens=_lens(p, choices, fit, position))
+    return lens_view_model(p.trace, position, choices, lens=_lens(p, choices, position))
 
 
-def _lens(p: Page, choices: LensChoices, fit: JacobianLens | None, position: int) -> Lens:
-    transport = None if fit is None else fit.transport
+def _lens(p: Page, choices: LensChoices, position: int) -> Lens:
     first = first_read(p.trace, choices, position)
-    key = (choices.sublayers, choices.came, first, choices.colour == "divergence", fit is not None)
-    return store.get(
-        p.run, ("lens", *key), lambda: read_lens(p.trace, choices, position, transport=transport), wait="wait.lens"
-    )
+    key = (choices.sublayers, choices.came, first, choices.colour == "divergence")
+    return store.get(p.run, ("lens", *key), lambda: read_lens(p.trace, choices, position), wait="wait.lens")
 
 
 def draw(p: Page, shown: LensViewModel) -> None:
@@ -204,41 +190,32 @@ def follow_word(p: Page, shown: LensViewModel) -> None:
             )
 
 
-def explain(p: Page, shown: LensViewModel, fit: JacobianLens | None) -> None:
+def explain(p: Page, shown: LensViewModel) -> None:
     """Draw the formula, its limits, and the code."""
     text, lens, config = p.text, shown.lens, p.checkpoint.config
-    st.caption(text["caution" if fit is None else "jacobian_caution"])
+    st.caption(text["caution"])
     with st.expander(text["how"], icon=":material/function:"):
         show_formula(
-            _formula_of(p, lens),
+            _formula(p, lens),
             caption=text["formula_caption"].format(
                 steps=len(lens.steps),
                 tokens=len(p.trace.tokens(lens.stack)),
                 width=config.d_model,
                 out=whole(config.n_classes or config.vocabulary_size),
                 what=text["what_classes" if lens.of_classes else "what_words"],
-            )
-            + ("" if fit is None else f" {text['jacobian_formula']}"),
+            ),
         )
         st.markdown(_notes(p, lens))
-    if fit is None:
-        code = f"lens = logit_lens(trace, sublayers={shown.choices.sublayers})\n"
-    else:
-        code = (
-            "from transformer.predictions.jacobian_lens import jacobian_lens, load_jacobian_lens\n"
-            "from transformer.text.sentence_files import read_sentences\n\n"
-            "fit = load_jacobian_lens(checkpoint) or jacobian_lens(checkpoint, read_sentences())\n"
-            "print(fit.agreement)\nlens = logit_lens(trace, transport=fit.transport)\n"
-        )
     show_snippet(
         "lens",
         f"{p.preamble}\nfrom transformer.predictions.lens import logit_lens\n"
-        f"from views.lens.lens_figures import lens_grid\n\n{code}"
+        "from views.lens.lens_figures import lens_grid\n\n"
+        f"lens = logit_lens(trace, sublayers={shown.choices.sublayers})\n"
         "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
         f"    print(step, words[{shown.position}], probabilities[{shown.position}])\n"
         "figure = lens_grid(lens)  # figure.show() draws it\n",
     )
-    show_source(logit_lens, decided_step, *(() if fit is None else (jacobian_lens,)))
+    show_source(logit_lens, decided_step)
 
 
 def _notes(p: Page, lens: Lens) -> str:
@@ -260,20 +237,14 @@ def _notes(p: Page, lens: Lens) -> str:
         lines.append(p.text["every_word"].format(names=names))
     if len(p.trace.stacks) > 1:
         lines.append(p.text["encoder"])
-    return " ".join((*lines, p.text["source" if lens.transport is None else "jacobian_source"]))
-
-
-def _formula_of(p: Page, lens: Lens) -> str:
-    """Return the formula by which a row is read out.
-
-    It passes through the final norm, if there is one, and any further step before the words. A Jacobian lens first
-    applies its matrix.
-    """
-    formula = _formula(p, lens)
-    return formula if lens.transport is None else formula.replace("x_k", "J_k x_k")
+    return " ".join((*lines, p.text["source"]))
 
 
 def _formula(p: Page, lens: Lens) -> str:
+    """Return the formula by which a row is read out.
+
+    It passes through the final norm, if there is one, and any further step before the words.
+    """
     stack = p.checkpoint.model.get_submodule(lens.stack)
     norm = type(stack.final_norm).__name__
     head = getattr(p.checkpoint.model, "classifier", None) or getattr(stack, "vocabulary_projection", None)
@@ -281,62 +252,3 @@ def _formula(p: Page, lens: Lens) -> str:
         stream = rf"\text{{{norm}}}_{{\text{{final}}}}(x_k)" if lens.final_norm else "x_k"
         return p.text["formula_head"].replace("%X%", stream)
     return p.text["formula_pre" if lens.final_norm else "formula_post"].replace("%NORM%", norm)
-
-
-def fitted(p: Page) -> JacobianLens:
-    """Return the Jacobian lens of the page's checkpoint; without one, end the page."""
-    checkpoint = p.checkpoint
-    try:
-        found = jobs.result(
-            checkpoint,
-            "jacobian lens",
-            lambda report: (
-                load_jacobian_lens(checkpoint) or jacobian_lens(checkpoint, read_sentences(), progress=report)
-            ),
-            saying=lambda done, total: common("sentences.reading", done=done, total=total),
-        )
-    except (CheckpointError, InputError) as error:
-        p.nothing_to_show(as_plain(translate(error)))
-    if found is None:
-        p.nothing_to_show(p.text["jacobian_command"].format(place=p.checkpoint_place))
-    return found
-
-
-def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
-    """Draw how often each lens predicts the final word after each layer."""
-    steps = [localize(step) for step in lens.steps]
-    measured = found.agreement
-    show_figure(
-        lens_agreement(measured.logit, jacobian=measured.jacobian, steps=steps),
-        name="lens-agreement",
-        caption=say_agreement(p, found, lens),
-        alt=p.text["agreement_alt"],
-    )
-
-
-def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
-    """Show after which layers each lens is better, with both shares and the data used."""
-    text, measured = p.text, found.agreement
-    ahead: dict[str, list[str]] = {"more": [], "less": []}
-    for step, (logit, jacobian) in enumerate(zip(measured.logit, measured.jacobian, strict=True)):
-        if logit != jacobian:
-            name = as_plain(localize(label_in_sentence(lens.steps[step])) if step else _("the embedding"))
-            shares = text["agreement_step"].format(step=name, jacobian=percent(jacobian), logit=percent(logit))
-            ahead["more" if jacobian > logit else "less"].append(shares)
-    own = _shipped() == found.digest
-    return " ".join(
-        (
-            *(text[f"agreement_{key}"].format(steps=", ".join(names)) for key, names in ahead.items() if names),
-            *(() if any(ahead.values()) else (text["agreement_same"],)),
-            text["agreement_of"].format(places=whole(measured.places), sentences=whole(measured.sentences)),
-            text["agreement_own" if own else "agreement_fitted"].format(
-                places=whole(found.places), sentences=whole(found.sentences)
-            ),
-        )
-    )
-
-
-@lru_cache(maxsize=1)
-def _shipped() -> str:
-    """Return the digest of the included sentences, cached so that pages do not read them again."""
-    return sentence_digest(read_sentences())
