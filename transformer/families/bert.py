@@ -72,8 +72,6 @@ def table(config: FamilyConfig) -> Table:
         "encoder.vocabulary_projection.projection.bias": stored("cls.predictions.decoder.bias", "cls.predictions.bias"),
         **linear("classifier.dense", "pooler.dense"),
         **linear("classifier.projection", "classifier"),
-        **linear("next_sentence.dense", "pooler.dense"),
-        **linear("next_sentence.projection", "cls.seq_relationship"),
     }
 
 

@@ -14,7 +14,7 @@ from transformer.encoder import Encoder, EncoderLayer
 from transformer.families.family_config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.layer_norm import norm_layer
-from transformer.models import MODELS, Model, NextSentence
+from transformer.models import MODELS, Model
 from transformer.pictures.vision_transformer import VisionTransformer
 from transformer.positions import LearnedEncoding, RelativePositionBias
 from transformer.probes import Probe, name_probes
@@ -65,8 +65,6 @@ def build_family(config: FamilyConfig) -> Model:
             _rebuild_stack(model.decoder, _decoder_config(config), tables[-1], causal=True)
         if config.n_classes:
             model.classifier = FirstTokenClassifier(config, ACTIVATION_FUNCTIONS[config.head_activation])
-        if config.predicts_next_sentence:
-            model.next_sentence = NextSentence(config)
         if config.pooling:
             model.pooling = Pooling(config.pooling)
             del model.encoder.vocabulary_projection, model.encoder.logits

@@ -36,7 +36,6 @@ class FamilyConfig(ModelConfig):
         decoder_heads: Number of decoder heads where it differs from ``n_heads``, which counts the encoder's.
         decoder_d_ff: Feed-forward width of the decoder where it differs from ``d_ff``.
         head_activation: Activation function of the token head or the classifier.
-        next_sentence: Whether the file holds a next-sentence head.
         pooling: "mean", "first" or "max" for an encoder without a head, whose output is a sentence embedding.
     """
 
@@ -60,7 +59,6 @@ class FamilyConfig(ModelConfig):
     embedding_scale: float = 1.0
     embedding_width: int = 0
     embedding_norm: bool = False
-    next_sentence: bool = False
     stored_positions: bool = False
     n_buckets: int = 32
     max_distance: int = 128
@@ -105,8 +103,8 @@ class FamilyConfig(ModelConfig):
 
     @property
     def predicts_next_sentence(self) -> bool:
-        """Whether a masked-token model also has a next-sentence head."""
-        return self.next_sentence
+        """Whether there is a next-sentence head; that of a third-party model is not read."""
+        return False
 
     @property
     def d_head(self) -> int:

@@ -240,9 +240,7 @@ def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: 
         return config
     head = "classifier.dense.weight" if config.n_classes else "encoder.vocabulary_projection.dense.weight"
     if any(name in weights for name in table[head].names):
-        pair_head = table.get("next_sentence.projection.weight")
-        next_sentence = not config.n_classes and pair_head is not None and pair_head.names[0] in weights
-        return replace(config, pooling="", next_sentence=next_sentence)
+        return replace(config, pooling="")
     if config.n_classes:
         raise CheckpointError(
             "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=table[head].names[0]

@@ -79,8 +79,7 @@ def test_a_pair_of_sentences_is_read_as_theirs(foreign) -> None:
     with torch.no_grad():
         expected = model(**asked)
     np.testing.assert_allclose(found.values("encoder.logits"), expected.prediction_logits[0].numpy(), atol=2e-5)
-    probabilities = torch.softmax(expected.seq_relationship_logits[0], dim=-1).tolist()
-    assert next_sentence(found).probabilities == pytest.approx(probabilities, abs=1e-5)
+    assert next_sentence(found) is None, "the head of a third-party model is not read"
 
 
 def generated(checkpoint: Checkpoint, **settings: object) -> list[list[int]]:
