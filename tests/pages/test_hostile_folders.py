@@ -46,7 +46,7 @@ def write_config(folder: Path, config: str | bytes) -> None:
 
 @pytest.fixture
 def folder(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a good checkpoint, among many that are not, an odd adapter, and a name that is no text."""
+    """A good checkpoint among many that are not, an odd adapter, and a name that is no text."""
     shutil.copytree(checkpoints_folder / "tiny-gpt", tmp_path / "good")
     for name, config in CONFIGS.items():
         write_config(tmp_path / name, config)
