@@ -32,7 +32,7 @@ _PLAIN = {
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What is added to one matrix of the base, as its two factors: the product may be far larger than the file.
+    """What is added to one matrix of the base, as two factors: their product may far exceed the file.
 
     Attributes:
         down: The matrix A, [rank, column].
@@ -144,7 +144,7 @@ def read_adapter(folder: Path) -> Adapter:
 
 
 def add_change(name: str, tensor: Tensor, changes: Mapping[str, Change]) -> Tensor:
-    """Return a tensor of the base with what an adapter adds to it; ``check_all_fit`` has compared the shapes."""
+    """Return a tensor of the base with what an adapter adds to it; ``check_all_fit`` goes first."""
     return changes[name].added_to(tensor) if name in changes else tensor
 
 

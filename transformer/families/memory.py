@@ -45,7 +45,7 @@ def _free_on_machine() -> int:
 
 
 def _free_in_group(root: Path, groups: Path) -> int:
-    """Return what the limits of control groups leave, of version 2 or 1: each group and those around it limit.
+    """Return what the limits of control groups leave: of this process's group and those around it.
 
     Inside a container, the names in ``groups`` may be those of the host, and the container's own group is ``root``.
 

@@ -71,7 +71,7 @@ class NetworkSize:
 
     @property
     def while_opening(self) -> int:
-        """What is needed besides the weights; a table is computed from others of its size, and a pass copies it."""
+        """Bytes besides the weights: a table is computed from others of its size, and a pass copies it."""
         return 3 * self.buffers + self.trial
 
 
@@ -124,7 +124,7 @@ def _limit_time(seconds: float) -> Iterator[None]:
 
 
 def _clock_of(thread: int) -> Callable[[], float]:
-    """Return a function that reads the processor time of a thread, or the time where there is no such clock."""
+    """Return a function that reads a thread's processor time, or the time if there is no such clock."""
     if not hasattr(time, "pthread_getcpuclockid"):
         return time.monotonic
     clock = time.pthread_getcpuclockid(thread)
