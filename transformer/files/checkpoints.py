@@ -125,6 +125,7 @@ class Checkpoint:
         return bool(self.mapping)
 
 
+@torch.inference_mode(False)  # a model that is loaded inside inference mode could never be differentiated
 def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool = False) -> Checkpoint:
     """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
 

@@ -64,6 +64,13 @@ def test_a_saved_checkpoint_is_the_same_model(
         assert loaded.model.decoder.vocabulary_projection.weight is loaded.model.decoder.embedding.table.weight
 
 
+def test_a_checkpoint_loaded_in_inference_mode_can_be_differentiated(folder: Path) -> None:
+    """Whoever loads a shared checkpoint first, others take gradients of it."""
+    with torch.inference_mode():
+        checkpoint = transformer.load(folder)
+    assert not any(parameter.is_inference() for parameter in checkpoint.model.parameters())
+
+
 def test_half_precision_on_disk_is_single_precision_in_memory(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
     model = random_model(vocabulary_size=400)
     transformer.save(tmp_path, model, tiny_tokenizer)
