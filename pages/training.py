@@ -1,12 +1,16 @@
-"""Training: how did it get like this? The same sentence early and late; curves; a live training."""
+"""Training: how did it get like this? Curves; one sentence through training; a live training."""
 
 from ui.lab.training_step import step_in_detail
+from ui.shell.choice import chosen_option
 from ui.shell.page import page
-from views.training.early_and_late import choose_section, early_and_late
+from views.training.curves import curves
 from views.training.live_training import now
 from views.training.time_lapse import time_lapse
 
-SECTIONS = {"early": early_and_late, "time": time_lapse, "now": now, "step": step_in_detail}
+SECTIONS = {"early": curves, "time": time_lapse, "now": now, "step": step_in_detail}
 
 with page("training", strip=False) as p:
-    SECTIONS[choose_section(p, list(SECTIONS))](p)
+    section = chosen_option(
+        p.text, "section", list(SECTIONS), key="training section", wrap=True, label_visibility="collapsed"
+    )
+    SECTIONS[section](p)

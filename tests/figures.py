@@ -79,28 +79,6 @@ def candidates() -> pd.DataFrame:
     )
 
 
-def roles_through_training() -> pd.DataFrame:
-    """Return two heads per layer at two steps; only head 1 of layer 1 in the first group acquires a role."""
-    return pd.DataFrame(
-        [
-            {
-                "group": group,
-                "layer": layer,
-                "head": head,
-                "moment": moment,
-                "role": "previous" if (taken := (group, layer, head, moment) == (0, 1, 1, 1)) else "none",
-                "role_name": "previous <token>" if taken else "no clear role",
-                "score": 0.75 if taken else np.nan,
-                "spread": 0.25,
-            }
-            for group in (0, 1)
-            for layer in range(2 - group)
-            for head in (0, 1)
-            for moment in (0, 1)
-        ]
-    )
-
-
 def small_lens(**changed):
     """Return a lens of three steps and four positions, decided at steps 0, 1, 2 and never."""
     from transformer.predictions.lens import Lens
@@ -360,12 +338,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]
         ),
         "time_and_parameters": time_and_parameters_figure.time_and_parameters(blocks),
-        "map_strip": time_lapse_figures.map_strip(
-            [causal_view] * 2, head=1, names=["0", "·<b>"], notes=["", "<s>"], chosen=1
-        ),
-        "role_timeline": time_lapse_figures.role_timeline(
-            roles_through_training(), groups=["·<i>", "cross"], moments=["0", "<s>"], current=0, chosen=(0, 1, 0)
-        ),
+        "map_strip": time_lapse_figures.map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], chosen=1),
         "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
         "longest_matches": word_piece_figures.longest_matches(
             [MatchStep(0, ("<b>xy$y$",), "<b>x"), MatchStep(4, ("##y$y$",), None)], word="<b>xy$y$"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 
-from tests.browser.conftest import eventually, open_page, settle
+from tests.browser.conftest import open_page, settle
 from ui.words.texts import ROOT as TEXTS
 from ui.words.translations import read_texts
 
@@ -87,27 +87,3 @@ def test_a_page_with_one_picture_has_few_controls_and_words(shipped: str, visit:
         if found["inMain"] > MOST_CONTROLS or found["text"] > MOST_WORDS:
             crowded[name] = found
     assert not crowded
-
-
-def test_the_two_maps_of_training_stand_at_the_same_height_in_french(shipped: str, visit: Callable[..., Page]) -> None:
-    """A title that wraps beside its buttons would move one of the maps."""
-    page = visit(f"{shipped}/training?language=fr&sentence={SENTENCE}", width=1280)
-    maps = page.locator("[class*=st-key-training-map] canvas[data-geometry]").filter(visible=True)
-    expect(maps).to_have_count(2)
-    apart = "all => Math.abs(all[0].getBoundingClientRect().top - all[1].getBoundingClientRect().top)"
-    assert eventually(page, lambda: maps.evaluate_all(apart) < 2, True), maps.evaluate_all(apart)
-
-
-def test_a_phone_shows_one_moment_of_the_training_at_a_time(shipped: str, visit: Callable[..., Page]) -> None:
-    """Two maps below each other could not be compared: the second was below the first screen."""
-    page = visit(f"{shipped}/training?checkpoint=en-fr&sentence={SENTENCE}", width=390, height=844)
-    halves = [page.locator(f".st-key-training-half-{half} canvas[data-geometry]").first for half in (0, 1)]
-    switch = page.locator(".st-key-training-moment").get_by_role("radio")
-    for shown in (1, 0):
-        switch.nth(shown).click()
-        expect(switch.nth(shown)).to_be_checked()
-        expect(halves[shown]).to_be_in_viewport(ratio=0.9)
-        expect(halves[1 - shown]).not_to_be_visible()
-    page.set_viewport_size({"width": 1280, "height": 720})
-    for half in halves:
-        expect(half).to_be_in_viewport()

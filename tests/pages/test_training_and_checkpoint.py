@@ -33,7 +33,7 @@ def test_training_draws_the_curves_of_history_csv(open_app: Callable, history: P
     counted = "labelled examples" if history.parent.name == "tiny-sentiment" else "predicted tokens"
     assert "100 steps" in said(app) and f"1,800 {counted}" in said(app) and "2 minutes" in said(app)
     assert said(app).count("took **100 steps**") == 1
-    assert app.segmented_control(key="training section").options[0] == "Before and after"
+    assert app.segmented_control(key="training section").options[0] == "Curves"
     assert app.dataframe[0].value["train_loss"].tolist() == [5.5, 4.5]
     assert len(app.get("vega_lite_chart")) == 3
 

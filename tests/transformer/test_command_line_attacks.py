@@ -92,7 +92,6 @@ def test_data_that_cannot_be_read_is_named(
         ("translator", "evaluate --data empty --beam 101", "100 are the most"),
         ("translator", f"translate --beam {'9' * 5000}", "is not an integer"),
         ("translator", "heads --limit 0", "--limit is 0; it must be at least 1"),
-        ("translator", "heads --history", "came without snapshots of earlier steps"),
         ("translator", "heads --batch-size -4", "batch_size is -4; it must be at least 1"),
         ("translator", "trace --sentence x --pads -1", "'-1' is not an integer ≥ 0"),
         ("translator", "trace --sentence x --pads 100000", "of which 100000 are padding"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from transformer.heads.weight_patterns import monotonicity
 from transformer.interventions.experiment import experiment
 from transformer.predictions.comparison import head_divergence
 from transformer.predictions.quantity import quantity_of
-from transformer.scores.kneser_ney import KneserNey
 from transformer.training.evaluation import evaluate
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -212,42 +210,3 @@ def test_bleu_is_sacrebleus(tmp_path: Path) -> None:
     scores = evaluate(loaded("en-fr"), path, beam=2)
     assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(written, references).score)
     assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(written, references).score)
-
-
-def test_kneser_ney_is_the_formula_of_the_paper() -> None:
-    """Chen & Goodman 1999, eq. 27: interpolated, three discounts per order, recursive, with new counts."""
-    chance = np.random.default_rng(3)
-    texts = [[int(t) for t in 10 + chance.geometric(0.15, size=9) % 40] for _ in range(150)]
-    vocabulary = range(10, 60)
-    padded = [[START, START, *text] for text in texts]
-    occurrences = Counter(tuple(text[i - 2 : i + 1]) for text in padded for i in range(2, len(text)))
-
-    @cache
-    def counts(order: int) -> Counter:
-        if order == 3:
-            return occurrences
-        before = defaultdict(set)
-        for ngram in counts(order + 1):
-            before[ngram[1:]].add(ngram[0])
-        return Counter({ngram: len(tokens) for ngram, tokens in before.items()})
-
-    def p(word: int, context: tuple[int, ...]) -> float:
-        table = counts(len(context) + 1)
-        n = [None] + [sum(count == k for count in table.values()) for k in (1, 2, 3, 4)]
-        y = n[1] / (n[1] + 2 * n[2])
-        discount = [0, 1 - 2 * y * n[2] / n[1], 2 - 3 * y * n[3] / n[2], 3 - 4 * y * n[4] / n[3]]
-        assert all(0 < d < k for k, d in enumerate(discount) if k), "the data do not try the formula"
-        shorter = p(word, context[1:]) if context else 1 / len(vocabulary)
-        after = {ngram[-1]: count for ngram, count in table.items() if ngram[:-1] == context}
-        total = sum(after.values())
-        if not total:
-            return shorter
-        kinds = Counter(min(count, 3) for count in after.values())
-        gamma = sum(discount[k] * kinds[k] for k in (1, 2, 3)) / total
-        count = after.get(word, 0)
-        return (count - discount[min(count, 3)]) / total + gamma * shorter
-
-    model = KneserNey(texts, vocabulary, 3)
-    for context in [(START, START), (START, texts[0][0]), tuple(texts[1][2:4]), (59, texts[2][1]), (59, 59)]:
-        for word in (10, 11, 14, 20, 59):
-            assert model.probability(word, context) == pytest.approx(p(word, context), rel=1e-9)

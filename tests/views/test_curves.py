@@ -11,7 +11,6 @@ from views.training.curve_figures import (
     loss_curves,
     rate_curve,
     repeated_loss_curve,
-    role_curves,
     score_curve,
 )
 
@@ -60,24 +59,7 @@ def test_the_curves_of_a_run_have_the_same_steps_at_the_same_place():
     assert len({one["y"]["axis"]["minExtent"] for one in encodings}) == 1
 
 
-def test_every_head_is_a_line_in_the_colour_of_its_job_below_or_above_the_threshold():
-    rows = pd.DataFrame(
-        {
-            "step": [0, 100, 0, 100],
-            "value": [0.0, 1.2, 0.1, 0.9],
-            "head": ["layer 0, head 1", "layer 0, head 1", "layer 2, head 0", "layer 2, head 0"],
-            "test": ["induction", "induction", "offset −1", "offset −1"],
-        }
-    )
-    drawing = role_curves(rows).to_dict()
-    line = drawing["layer"][0]["layer"][0]["encoding"]
-    assert line["detail"]["field"] == "head" and line["color"]["scale"]["domain"] == ["induction", "offset −1"]
-    threshold = drawing["layer"][1]
-    assert drawing["datasets"][threshold["data"]["name"]] == [{"value": 1.0}]
-    found = [row for data in drawing["datasets"].values() for row in data if "head" in row]
-    assert [(row["step"], row["value"], row["head"], row["curve"]) for row in found] == [
-        tuple(row) for row in rows.to_numpy().tolist()
-    ]
+def test_the_loss_of_repeated_tokens_is_drawn_at_its_steps():
     losses = repeated_loss_curve(pd.DataFrame({"step": [0, 100], "value": [8.3, 0.5]}))
     assert drawn(losses) == [(0, 8.3), (100, 0.5)]
 

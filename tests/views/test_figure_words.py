@@ -91,7 +91,6 @@ def curves() -> dict:
         "loss_curves": curve_figures.loss_curves(history),
         "score_curve": curve_figures.score_curve(history, score="BLEU"),
         "rate_curve": curve_figures.rate_curve(history),
-        "role_curves": curve_figures.role_curves(history.assign(value=loss, head="·a", test="·b")),
         "repeated_loss_curve": curve_figures.repeated_loss_curve(history.assign(value=loss)),
         "live_loss": live_curves_figure.live_loss(loss, steps=steps, last_step=2),
         "live_shares": live_curves_figure.live_shares({"words": loss / 4}, steps=steps, last_step=2),

@@ -85,7 +85,7 @@ def views(n_queries: int, n_keys: int, *, causal: bool) -> list[AttentionView]:
 )
 def test_small_maps_show_the_largest_weight_of_a_block_and_say_so(n_queries: int, n_keys: int, causal: bool) -> None:
     both = views(n_queries, n_keys, causal=causal)
-    figure = map_strip(both, head=0, names=["a", "b"], notes=["", ""], chosen=0)
+    figure = map_strip(both, head=0, names=["a", "b"], chosen=0)
     maps = [trace for trace in figure.data if trace.zmax == 1 and trace.hovertemplate.startswith(("a", "b"))]
     assert len(maps) == 2
     for trace, view in zip(maps, both, strict=True):
@@ -103,7 +103,7 @@ def test_small_maps_show_the_largest_weight_of_a_block_and_say_so(n_queries: int
 
 def test_short_maps_have_every_weight() -> None:
     both = views(30, 30, causal=True)
-    figure = map_strip(both, head=0, names=["a", "b"], notes=["", ""], chosen=0)
+    figure = map_strip(both, head=0, names=["a", "b"], chosen=0)
     z = np.asarray(figure.data[0].z)
     np.testing.assert_array_equal(z[both[0].allowed], both[0].weights[0][both[0].allowed])
     assert "largest" not in figure.data[0].hovertemplate and np.isnan(z[0, 1])

@@ -13,17 +13,12 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from transformer.files.model_card import checkpoint_step
-from transformer.heads.head_roles import RESTING, HeadRole
-from transformer.heads.role_measures import UNCLEAR
-from transformer.heads.roles_through_training import Moment, changed_most, development, map_change, moment_of
-from transformer.runs.attention_view import AttentionView
+from transformer.heads.sentence_through_training import Moment, changed_most, development, map_change
 from transformer.runs.head_places import Head
-from transformer.text.tokens import Token, TokenSequence
 from transformer.training.recipe import load_recipe
 from ui.words.texts import page_text
-from views.heads.heads_view_model import heads_view_model
 from views.training.curves import facts, rate_caption, score_caption
-from views.training.training_view_model import mean_probability, telling_row, training_view_model
+from views.training.training_view_model import mean_probability, training_view_model
 
 
 @pytest.fixture(scope="module")
@@ -31,57 +26,12 @@ def moments() -> tuple[Moment, ...]:
     return development(transformer.load(ROOT / "checkpoints" / "en-fr-sharp"), "The cat sat on the mat.")
 
 
-def test_it_opens_on_the_head_with_a_role_that_changes_most_and_on_another_output(moments) -> None:
+def test_it_opens_on_the_head_that_changes_most_and_on_another_output(moments) -> None:
     shown = training_view_model(moments)
-    assert shown.most_changed == changed_most(moments)
-    assert (
-        shown.most_changed[0] == Head("encoder", "self", 2, 3) and shown.late.role(shown.most_changed[0]).role == "sink"
-    )
-    taught = [role.place for role in shown.late.roles if role.role not in (*UNCLEAR, *RESTING)]
-    changes = []
-    for place in taught:
-        before, after = (moment.view(place.stack, place.layer, place.kind) for moment in (shown.early, shown.late))
-        changes.append(map_change(before, after)[place.head])
-    assert shown.location == taught[int(np.argmax(changes))]
-    assert shown.early.text != shown.late.text and shown.gain(None) is not None
+    assert shown.most_changed == changed_most(moments) == (shown.location, shown.most_changed[1])
+    assert shown.location == Head("encoder", "self", 2, 3)
+    assert shown.early.text != shown.late.text
     assert mean_probability(shown.late) > 2 * mean_probability(shown.early)
-
-
-def test_it_counts_the_heads_with_a_role_as_the_heads_page_does() -> None:
-    """Heads at rest are counted apart: gpt-en has more of them here than heads with a role."""
-    checkpoint, sentence = transformer.load(ROOT / "checkpoints" / "gpt-en"), "My dog is big and my cat is small."
-    last = moment_of(checkpoint, None, trace := transformer.trace(checkpoint, sentence))
-    heads = heads_view_model(trace, Head("decoder", "self", 0, 0)).heads
-    assert (last.clear_roles, last.at_rest) == (len(heads.with_role), len(heads.at_rest))
-    assert last.at_rest > last.clear_roles > 0
-
-
-def view_of(weights: list[list[float]], words: tuple[str, ...] = ("a", "b", ".")) -> AttentionView:
-    tokens = TokenSequence(tuple(Token(index, index, word, word) for index, word in enumerate(words)))
-    values = np.array([weights], dtype=np.float32)
-    return AttentionView("x", "encoder", 0, "self", values, np.ones(values.shape[1:], bool), values, tokens, tokens)
-
-
-def moment_with(view: AttentionView, *, predicted: tuple[tuple[str, float], ...] = ()) -> Moment:
-    role = HeadRole("encoder", "self", 0, 0, "none", {})
-    return Moment(None, "", math.nan, 0, 0.0, (view,), (role,), predicted=predicted)
-
-
-def test_the_row_that_it_names_is_of_a_word_that_gained_most_for_a_word() -> None:
-    early = view_of([[1, 0, 0], [0.2, 0.8, 0], [0, 0, 1]])
-    late = view_of([[0, 0, 1], [0.7, 0.3, 0], [1, 0, 0]])
-    gain = training_view_model([moment_with(early), moment_with(late)]).gain(None)
-    assert gain is not None and (gain.query, gain.key) == ("b", "a"), "not the full stop, whose row changes more"
-    assert (gain.before, gain.after) == pytest.approx((0.2, 0.7))
-    assert training_view_model([moment_with(early)] * 2).gain(None) is None
-
-
-def test_the_row_of_a_typed_text_is_one_that_was_learned() -> None:
-    view, displays = view_of([[1.0] * 3] * 3), ("·pie", "akes", "·Sunday", ".")
-    early = moment_with(view, predicted=(("·x", 0.9), ("x", 0.1), ("·x", 0.1), ("·x", 0.1)))
-    late = moment_with(view, predicted=(("·pie", 0.4), ("akes", 0.9), ("·day", 0.8), (".", 1.0)))
-    assert telling_row(training_view_model([early, late]), displays) == 0, "a whole word, and right"
-    assert telling_row(training_view_model([early, early]), displays) is None
 
 
 def test_the_run_itself_is_without_random_weights(moments) -> None:
@@ -89,6 +39,8 @@ def test_the_run_itself_is_without_random_weights(moments) -> None:
     shown = training_view_model((random, *moments), Head("decoder", "cross", 1, 0))
     assert shown.early is random and shown.run.moments == moments
     assert shown.run.location == shown.location
+    only = training_view_model((random, moments[-1]), shown.location)
+    assert only.run is only, "without snapshots, random weights are all there is to compare with"
 
 
 def test_distances_are_to_the_final_map(moments) -> None:
@@ -97,11 +49,10 @@ def test_distances_are_to_the_final_map(moments) -> None:
     expected = [map_change(view, shown.views[-1])[0] for view in shown.views]
     np.testing.assert_allclose(shown.distances, expected)
     assert shown.distances[-1] == 0 < shown.distances[0]
-    assert [role.place for role in shown.roles] == [location] * len(moments)
 
 
 def test_a_model_that_is_asked_nothing_has_no_probability() -> None:
-    assert math.isnan(mean_probability(Moment(0, "", math.nan, 0, 0.0, (), ())))
+    assert math.isnan(mean_probability(Moment(0, "", math.nan, 0, 0.0, ())))
 
 
 def test_the_facts_name_the_first_evaluation_and_what_the_run_started_from() -> None:

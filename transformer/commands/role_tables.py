@@ -1,4 +1,4 @@
-"""Roles as tables: over many sentences and through training, and in one sentence."""
+"""Roles as tables: over many sentences, and in one."""
 
 import math
 from collections import Counter
@@ -10,7 +10,6 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.heads.head_roles import LEAST_CONSISTENT, LEAST_LEANING, CorpusRole, CorpusRoles, HeadRole, head_roles
 from transformer.heads.induction import LEAST_INDUCTION, InductionTest
 from transformer.heads.role_measures import HeadMeasures
-from transformer.heads.roles_through_training import RoleHistory
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import LocatedAtHead
 from transformer.runs.readings import task_before
@@ -108,24 +107,6 @@ def _score(head: CorpusRole, name: str) -> float:
 
 def _number(value: float) -> str:
     return "–" if math.isnan(value) else f"{value:.3g}"
-
-
-def history_report(history: RoleHistory) -> str:
-    """Return one line per head, those with a role first: its test, and its strength at every step."""
-    heads = sorted(history.heads, key=lambda head: (not head.has_role, -head.strengths[-1]))
-    lines = [
-        f"the strongest test of the finished model over {history.n_sentences} sentences, at every step: 0 is chance, 1 "
-        "the threshold; a star: a role",
-        "",
-        f"{'layer and head':<22}{'test':<16}" + "".join(f"{step:>9,}" for step in history.steps),
-    ]
-    for head in heads:
-        strengths = "".join(f"{strength:>9.2f}" for strength in head.strengths)
-        lines.append(f"{_place(head):<22}{head.test + '*' * head.has_role:<16}{strengths}")
-    if history.repeated_loss:
-        losses = "".join(f"{loss:>9.2f}" for loss in history.repeated_loss)
-        lines += ["", f"{'loss of random tokens, second time':<38}{losses}"]
-    return "\n".join(lines)
 
 
 def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, ...]:

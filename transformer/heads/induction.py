@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.weight_patterns import Measure, special_tokens
@@ -141,3 +142,20 @@ def followers(view: AttentionView) -> np.ndarray:
     ids = np.array(view.key.ids)
     found[:, 1:] = (ids[:, None] == ids[None, :-1]) & ~special_tokens(view.query)[:, None]
     return found & view.allowed & np.tri(n_queries, n_keys, dtype=bool)
+
+
+@torch.inference_mode()
+def repeated_loss(checkpoint: Checkpoint, *, seed: int = 0) -> float:
+    """Return the mean −log p, in nats per token, of the second copy in ``<s>`` r₁ … r_n r₁ … r_n.
+
+    The sequences are those of ``repeated_sequences``. Guessing gives log(vocabulary size); the first copy cannot be
+    predicted.
+    """
+    config = checkpoint.config
+    lengths = repeated_lengths(config.max_length)
+    total = 0.0
+    for ids in repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special):
+        ids, length = ids.to(checkpoint.model.device), len(ids) // 2
+        foretold = checkpoint.model(ids[None, :-1])[0, length:].float()  # rows before those of the second copy
+        total += float(F.cross_entropy(foretold, ids[length + 1 :], reduction="sum"))
+    return total / sum(lengths)

@@ -1,6 +1,5 @@
 """Baselines for a checkpoint's scores: simple methods, fitted only to the training file."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -9,31 +8,12 @@ import torch
 
 from transformer.pictures.patch_numbers import levels_of
 from transformer.pictures.patch_tokenizer import PatchTokenizer
-from transformer.scores.kneser_ney import KneserNey
 from transformer.scores.masked_words import HiddenWord, has_letters, words_of
-from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
+from transformer.text.tokenizer import Tokenizer
 
 _FOLDS = 5
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _INVERSE_PENALTIES = (0.01, 0.03, 0.1, 0.3, 1, 3, 10)
-
-
-def ngram_perplexities(tokenizer: Tokenizer, train: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
-    """Return the perplexity per word of ``texts`` under a unigram and a trigram model of ``train``.
-
-    exp(Σ −log p(token) / number of words), as for the checkpoint itself: over the checkpoint's own tokens, including
-    ``</s>``, so that no word is unknown and the numbers are comparable. The models are of the class ``KneserNey``.
-    """
-    counted, scored = ([[*ids, END_ID] for ids in tokenizer.encode_many(part)] for part in (train, texts))
-    never_predicted = (PAD_ID, START_ID, MASK_ID)
-    vocabulary = [id for id in range(tokenizer.vocabulary_size) if id not in never_predicted]
-    n_words = sum(len(text.split()) for text in texts)
-    perplexities = {}
-    for name, order in (("unigram", 1), ("trigram", 3)):
-        model = KneserNey(counted, vocabulary, order)
-        total = sum(model.log_probability(tokens) for tokens in scored)
-        perplexities[f"{name}_perplexity_per_word"] = math.exp(-total / n_words)
-    return perplexities
 
 
 def unigram_accuracies(

@@ -14,7 +14,6 @@ from transformer.scores.baselines import (
     bag_of_words_accuracy,
     majority_accuracy,
     nearest_picture_accuracy,
-    ngram_perplexities,
     share,
     unigram_accuracies,
     word_overlap_accuracy,
@@ -59,9 +58,8 @@ def evaluate(
     - classifier: ``accuracy``
 
     With ``train``, the training file in the same layout, baselines fitted to that file alone are added:
-    ``unigram_perplexity_per_word`` and ``trigram_perplexity_per_word``; ``unigram_accuracy`` and
-    ``unigram_accuracy_letters``; ``majority_accuracy`` and ``word_overlap_accuracy`` for pairs;
-    ``bag_of_words_accuracy``, for images ``nearest_picture_accuracy``;
+    ``unigram_accuracy`` and ``unigram_accuracy_letters`` for masked words; ``majority_accuracy`` and
+    ``word_overlap_accuracy`` for pairs; ``bag_of_words_accuracy``, for images ``nearest_picture_accuracy``;
     ``most_frequent_answer_accuracy``; and ``sentences_also_in_train`` (``pictures_also_in_train``), which should be 0.
 
     Raises:
@@ -86,12 +84,12 @@ def evaluate(
         if checkpoint.config.n_classes:
             scores = _classifier_scores(checkpoint, data, train)
         elif kind == "decoder-only":
-            scores = _perplexities(checkpoint, _texts(data), train)
+            scores = _perplexities(checkpoint, _texts(data))
         else:
             scores = _masked_word_scores(checkpoint, _texts(data), train)
     if train is not None:
         what = "pictures" if isinstance(checkpoint.config, PictureConfig) else "sentences"
-        scores[f"{what}_also_in_train"] = len({*read_texts(train)} & {*read_texts(data)})
+        scores[f"{what}_also_in_train"] = len({*_texts(train)} & {*read_texts(data)})
     return {"task": task, **scores} if task else scores
 
 
@@ -151,7 +149,7 @@ def translation_scores(
     return {**corpus_scores(hypotheses, references, lowercase=lowercase), "sentences": len(sources), "beam": beam}
 
 
-def _perplexities(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:
+def _perplexities(checkpoint: Checkpoint, texts: Sequence[str]) -> dict:
     """Return exp(Σ −log p(token) / number of words).
 
     Tokens include ``</s>``; words are separated by white space.
@@ -160,10 +158,11 @@ def _perplexities(checkpoint: Checkpoint, texts: Sequence[str], train: str | Pat
     n_tokens = sum(len(ids) - 1 for (ids,) in examples)
     n_words = sum(len(text.split()) for text in texts)
     loss = dev_loss(OBJECTIVES["next-token"](checkpoint.model), examples, _BATCH_TOKENS)
-    scores = {"perplexity_per_word": math.exp(loss * n_tokens / n_words)}
-    if train is not None:
-        scores |= ngram_perplexities(checkpoint.tokenizer, _texts(train), texts)
-    return {**scores, "perplexity_per_token": math.exp(loss), "sentences": len(texts)}
+    return {
+        "perplexity_per_word": math.exp(loss * n_tokens / n_words),
+        "perplexity_per_token": math.exp(loss),
+        "sentences": len(texts),
+    }
 
 
 def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:

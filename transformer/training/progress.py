@@ -51,8 +51,7 @@ class TrainingProgress:
         self._bar.update(row["step"] - self._bar.n)
         self._bar.set_postfix_str(f"loss {row['train_loss']:.3f}{self._rate}")
         if "dev_score" in row:
-            roles = f", {row['heads_with_job']} heads with a role" if "heads_with_job" in row else ""
             pairs = f", next sentence {row['next_sentence_accuracy']:.1%}" if "next_sentence_accuracy" in row else ""
             self._bar.write(
-                f"step {row['step']}: dev loss {row['dev_loss']:.3f}, dev score {row['dev_score']:.2f}{roles}{pairs}"
+                f"step {row['step']}: dev loss {row['dev_loss']:.3f}, dev score {row['dev_score']:.2f}{pairs}"
             )

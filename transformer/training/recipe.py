@@ -56,7 +56,6 @@ class Recipe:
             own ``dropout``, which always applies to embeddings and outputs of sub-layers (Vaswani et al. 2017, §5.4
             drop only those).
         attention_dropout: Dropout of attention weights alone.
-        count_jobs: Record with every score on dev how many heads have a role (``heads_with_role``).
         start_from: Checkpoint directory that provides the tokenizer and the weights of the encoder and decoder, as far
             as the model has them.
         fresh_self_attention: Initialise W_Q and W_K of self-attention randomly anyway, for a model with other
@@ -95,7 +94,6 @@ class Recipe:
     log_every: int = 50
     evaluate_every: int = 1_000
     evaluate_sentences: int = 300
-    count_jobs: bool = False
     save_every: int = 500
     snapshots: tuple[int, ...] = field(default=())
     start_from: str = ""
@@ -167,9 +165,8 @@ class Recipe:
         for name in ("seed", "restart_at"):
             if type(value := getattr(self, name)) is not int or not 0 <= value < 2**32:
                 raise ValueError(f"{name} is {value!r}; it must be an integer from 0 to {2**32 - 1}")
-        for name in ("count_jobs", "fresh_self_attention"):
-            if type(value := getattr(self, name)) is not bool:
-                raise ValueError(f"{name} is {value!r}; it must be true or false")
+        if type(self.fresh_self_attention) is not bool:
+            raise ValueError(f"fresh_self_attention is {self.fresh_self_attention!r}; it must be true or false")
         steps = self.snapshots
         if not isinstance(steps, (list, tuple)) or any(type(step) is not int or step < 0 for step in steps):
             raise ValueError(f"snapshots is {steps!r}; it must be a list of steps")

@@ -20,7 +20,6 @@ COLUMNS = (
     "step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss", "gradient_norm",
     "dev_loss", "dev_perplexity", "dev_score",
 )  # fmt: skip
-OPTIONAL = ("heads_with_job", "next_sentence_accuracy")  # columns of runs whose recipe requests them
 
 
 def save_state(directory: Path, state: dict[str, Any]) -> None:
@@ -69,7 +68,7 @@ def set_random_states(states: dict[str, torch.Tensor], rank: int) -> None:
 
 
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:
-    """Write the rows of the history as CSV."""
-    columns = (*COLUMNS, *(name for name in OPTIONAL if any(name in row for row in rows)))
+    """Write the rows of the history as CSV; a column that only some rows have comes last."""
+    columns = dict.fromkeys((*COLUMNS, *(name for row in rows for name in row)))
     rounded = [{name: f"{value:.6g}" if isinstance(value, float) else value for name, value in r.items()} for r in rows]
     write_text(path, csv_text(rounded, columns))

@@ -25,7 +25,6 @@ from transformer.training.validation import (
     dev_bleu,
     dev_loss,
     dev_text_tasks,
-    heads_with_role,
     next_sentence_accuracy,
 )
 
@@ -203,7 +202,7 @@ class Trainer:
             self.best_score = score
             save(self.directory / "best", model, self.tokenizer)
             write_history(self.directory / "best" / HISTORY, self.history)
-        extra = {"heads_with_job": heads_with_role(model, self.tokenizer)} if self.recipe.count_jobs else {}
+        extra = {}
         if self.recipe.task == "masked-token-next-sentence":
             accuracy = next_sentence_accuracy(model, self.dev_examples, self.recipe.batch_tokens)
             extra["next_sentence_accuracy"] = accuracy

@@ -1,18 +1,14 @@
 """Scores on the ``dev`` split during training: loss, BLEU for translation, and accuracy."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean
 
 import torch
 
-from transformer.files.checkpoints import Checkpoint
-from transformer.heads.head_roles import corpus_roles
 from transformer.models import Model
 from transformer.runs.batches import length_batches, pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.scores.bleu_and_chrf import corpus_scores
-from transformer.text.sentence_files import read_sentences
 from transformer.text.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.corpora import group_references
 from transformer.training.objectives import Classification, MaskedTokenNextSentence, Objective
@@ -97,9 +93,3 @@ def greedy_texts(model: Model, tokenizer: Tokenizer, sources: Sequence[str]) -> 
         batch = pad(ids, PAD_ID).to(model.device)
         answers += [tokenizer.decode(row) for row in greedy_batch(model, batch, batch.shape[1] * 2 + 10)]
     return answers
-
-
-def heads_with_role(model: Model, tokenizer: Tokenizer) -> int:
-    """Return how many heads have a role by the tests of the literature, over this package's sentences."""
-    checkpoint = Checkpoint(Path("run"), model.eval(), tokenizer, card="")
-    return sum(head.measured.has_role for head in corpus_roles(checkpoint, read_sentences()).heads)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from charts.toolkit.style import percent_digits, three_digits
 from transformer import Trace, trace_of
-from transformer.heads.roles_through_training import shared_words
+from transformer.heads.sentence_through_training import shared_words
 from transformer.interventions.experiment import answer_under, same_tokens
 from transformer.predictions.answer_probabilities import Answer, prediction_rows, read_answer
 from transformer.runs.decoding_strategies import Greedy

@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from charts.toolkit.checks import require_columns
-from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE, category_colour
+from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
@@ -61,30 +61,6 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
     return _curve(data, title=_("learning rate"), colour=BAR, height=190, last=last)
 
 
-def role_curves(history: pd.DataFrame) -> alt.LayerChart:
-    """Draw how close each head is to its role, one line per head; the dashed line is the threshold.
-
-    ``history``: ``step``, ``value`` (0: chance, 1: the threshold), ``head`` (its name), ``test`` (the role's name).
-    """
-    import altair as alt
-    import pandas as pd
-
-    require_columns(history, name="history", columns=["step", "value", "head", "test"])
-    data = history.rename(columns={"test": "curve"})
-    names = list(dict.fromkeys(data["curve"]))
-    colour = alt.Color(
-        "curve:N",
-        scale=alt.Scale(domain=names, range=[category_colour(index) for index in range(len(names))]),
-        legend=alt.Legend(title=None, orient="right", labelFontSize=TEXT_SIZE, labelLimit=220),
-    )
-    title = _("0: chance, 1: the threshold")
-    curves = _curve(data, title=title, colour=colour, height=280, last=data["step"].max(), points=True, detail="head")
-    threshold = (
-        alt.Chart(pd.DataFrame({"value": [1.0]})).mark_rule(color=NEUTRAL, strokeDash=[5, 4]).encode(y="value:Q")
-    )
-    return alt.layer(curves, threshold)
-
-
 def repeated_loss_curve(history: pd.DataFrame) -> alt.LayerChart:
     """Draw the loss of random tokens in their second copy; needs ``step`` and ``value``."""
     require_columns(history, name="history", columns=["step", "value"])
@@ -100,11 +76,10 @@ def _curve(
     height: int,
     last: int,
     points: bool = False,
-    detail: str = "",
 ) -> alt.LayerChart:
     """Draw a line from step 0 to ``last``, and a ruler that follows the pointer to the nearest step.
 
-    ``detail`` is the column that distinguishes lines of one colour. The curves of one run share their horizontal scale.
+    The curves of one run share their horizontal scale.
     """
     import altair as alt
 
@@ -116,7 +91,6 @@ def _curve(
     lines = wrap(title, height // 11)  # characters; a title longer than the axis would be cut off
     y = alt.Y("value:Q", title=lines if len(lines) > 1 else title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
-        *([alt.Tooltip(f"{detail}:N", title=_("head"))] if detail else []),
         *([alt.Tooltip("curve:N", title=_("curve"))] if "curve" in data else []),
         alt.Tooltip("step:Q", title=_("training step"), format=","),
         alt.Tooltip("value:Q", title=title, format=".6~g"),
@@ -126,8 +100,6 @@ def _curve(
         .mark_line(strokeWidth=2.5, point=points)
         .encode(x=x, y=y, color=alt.value(colour) if isinstance(colour, str) else colour)
     )
-    if detail:
-        line = line.encode(detail=f"{detail}:N")
     shown = alt.condition(ruler, alt.value(0.9), alt.value(0), empty=False)
     read = alt.Chart(data).mark_rule(color=NEUTRAL).encode(x=x, tooltip=tooltip, opacity=shown).add_params(ruler)
     return alt.layer(line, read).properties(height=height)

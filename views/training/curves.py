@@ -18,7 +18,7 @@ from ui.shell.selectors import work_of
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 from ui.words.catalogues import translate
 from ui.words.texts import PageText, as_plain
-from views.training.curve_figures import loss_curves, rate_curve, score_curve
+from views.training.curve_figures import loss_curves, rate_curve, repeated_loss_curve, score_curve
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,10 +27,15 @@ if TYPE_CHECKING:
 HEADINGS = (
     *(N_("training step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
     *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
-    N_("heads with a role"),
+    *(N_("heads with a role"), N_("loss of repeated tokens")),
 )
 _DROP, _GENTLE = 0.75, 0.9  # ratios of a learning rate to the one before
-_SHOWN = {"step": "training step", "heads_with_job": "heads with a role"}  # files keep their names
+# Files keep their names.
+_SHOWN = {
+    "step": "training step",
+    "heads_with_job": "heads with a role",
+    "repeated_loss": "loss of repeated tokens",
+}
 SCORES = {
     **{"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"},
     **{"classifier": "accuracy", "text-to-text": "tasks"},
@@ -61,6 +66,11 @@ def curves(p: Page) -> None:
     if history["learning_rate"].notna().any():
         rates = history.dropna(subset="learning_rate")
         show_figure(rate_curve(rates), name="training-rate", caption=rate_caption(rates, p.text))
+    if "repeated_loss" in history:
+        losses = history[["step", "repeated_loss"]].dropna().rename(columns={"repeated_loss": "value"})
+        show_figure(
+            repeated_loss_curve(losses), name="repeated-loss-through-training", caption=p.text["roles_repeated"]
+        )
     outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
     caption = p.text["formula_caption"].format(
         smoothing=_smoothing(p.text, recipe), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))

@@ -11,7 +11,7 @@ from transformer.errors import CheckpointError
 from transformer.files.model_card import began_as, checkpoint_step
 from transformer.files.snapshots import snapshot_path, snapshot_steps
 from transformer.files.untrained import can_be_untrained, untrained
-from transformer.heads.roles_through_training import Moment, moment_of, training_steps
+from transformer.heads.sentence_through_training import Moment, moment_of, training_steps
 from transformer.runs.traces import Trace
 from ui.compute.jobs import jobs
 from ui.compute.loading import checkpoint_names, checkpoints_folder

@@ -5,18 +5,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
 from charts.toolkit.style import percent_digits
 from transformer.files.snapshots import quantise
-from transformer.heads.roles_through_training import Moment, map_change, moment_of, settled_moment, training_steps
+from transformer.heads.sentence_through_training import Moment, map_change, moment_of
 from transformer.runs.head_places import Head
-from ui.lab.role_names import role_text
 from ui.shell import choice
 from ui.shell import focus as shared_focus
-from ui.shell.actions import SelectHead, SetChoice
-from ui.shell.fitting import attention_kinds
+from ui.shell.actions import SelectHead
 from ui.shell.fragments import fragment
 from ui.shell.long_texts import say_long_text
 from ui.shell.page import Page, guard
@@ -24,28 +21,25 @@ from ui.shell.reducer import send
 from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.words.texts import as_plain, common, page_text, page_texts
-from views.training.head_history import roles_through_training
+from ui.words.texts import as_plain, page_texts
 from views.training.moments import RANDOM, Step, moments_at, say_what_is_broken, shown_steps, with_snapshots
-from views.training.time_lapse_figures import map_strip, role_timeline
-from views.training.time_lapse_words import likely, marked, per_token, step_name, step_names, story, summary
+from views.training.time_lapse_figures import map_strip
+from views.training.time_lapse_words import likely, marked, note, per_token, step_name, step_names, story
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
 STEP = "training_step"
-_CHART = "roles-through-training"
-_MAP_HEIGHT = 440  # pixels; small, so that the maps of all heads are close by
-_FEW_KEYS = 10  # a map of more columns takes the whole width
+_MAP_HEIGHT = 440  # pixels
 
 
 def time_lapse(p: Page) -> None:
     """Draw the sentence at every step with a snapshot."""
-    if not training_steps(p.checkpoint):
+    steps = shown_steps(p.checkpoint)
+    if not steps:
         p.nothing_to_show(without_snapshots(p))
     if p.reads_long_text:
         p.nothing_to_show(say_long_text(p.run, "page"))
-    steps = shown_steps(p.checkpoint)
     say_what_is_broken(p, steps)
-    if sum(not moment.has_random_weights for moment in moments_at(p, steps)) < 2:
+    if len(moments_at(p, steps)) < 2:
         p.finish()
     row = st.container(horizontal=True, vertical_alignment="bottom", key="time-lapse head")
     selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=row)
@@ -61,7 +55,8 @@ def time_lapse(p: Page) -> None:
     _through_time(p, steps)
     _table(p, shown.run)
     _arithmetic(p, shown.run)
-    roles_through_training(p)
+    if RANDOM in steps and len(steps) == 2:
+        st.caption(without_snapshots(p))
 
 
 def without_snapshots(p: Page) -> str:
@@ -81,7 +76,7 @@ def _through_time(p: Page, steps: Sequence[Step]) -> None:
     with guard():
         if shared_focus.current() != p.focus:  # a head was clicked in the figure below, so the whole page reruns
             st.rerun()
-        shown, heads = _view_model(p, steps), page_text("heads")
+        shown = _view_model(p, steps)
         names = step_names(shown.moments, p.text, card=p.checkpoint.card)
         answers = st.container()
         st.markdown(story(shown.run, p.text))
@@ -95,30 +90,17 @@ def _through_time(p: Page, steps: Sequence[Step]) -> None:
                 shown.views,
                 head=shown.location.head,
                 names=[step_name(moment, p.text) for moment in shown.moments],
-                notes=[heads["role_short"][role.role] for role in shown.roles],
                 chosen=here,
             ),
             name="one-head-through-training",
             caption=p.text["time_strip"].format(read=_read(p)),
         )
-        picture, overview = _places(wide=len(shown.views[here].key) > _FEW_KEYS)
-        with picture:
-            key = "time_map_random" if shown.moments[here].has_random_weights else "time_map"
-            st.markdown(p.text[key].format(step=names[here], role=role_text(shown.roles[here], heads)))
-            rows = predicted_rows(p.trace, shown.location.kind)
-            drawn = attention_map(shown.views[here], head=shown.location.head, shifted_labels=rows, height=_MAP_HEIGHT)
-            show_map(drawn, key="time-lapse map")
-        with overview:
-            st.markdown(summary(shown.run, p.text))
-            _overview(p, shown, here)
-
-
-def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Return places for the map and for all heads: side by side unless the map is ``wide``."""
-    if wide:
-        return st.container(), st.container()
-    both = st.grid(5, min_column_width=185, key="time-lapse pictures")
-    return both.cell(column_span=2), both.cell(column_span=3)
+        st.markdown(p.text["time_map"].format(step=names[here]))
+        rows = predicted_rows(p.trace, shown.location.kind)
+        drawn = attention_map(shown.views[here], head=shown.location.head, shifted_labels=rows, height=_MAP_HEIGHT)
+        show_map(drawn, key="time-lapse map")
+        if origin := note(shown, p.text, card=p.checkpoint.card):
+            st.caption(origin)
 
 
 def _read(p: Page) -> str:
@@ -164,50 +146,8 @@ def typed_probability(p: Page, moment: Moment) -> str:
     return p.text[key].format(probability=per_token(math.exp(moment.typed_log_probability)))
 
 
-def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:
-    """Draw all heads at all steps; a click on a cell selects that head and step."""
-    moments = shown.moments
-    heads = page_text("heads")
-    kinds, codes = attention_kinds(p.checkpoint.config), _codes(moments)
-    rows = [
-        {
-            "group": kinds.index((role.stack, role.kind)),
-            "layer": role.layer,
-            "head": role.head,
-            "moment": index,
-            "role": role.role,
-            "role_name": heads["role"][role.role],
-            "score": role.score,
-            "spread": role.scores.get("broad", math.nan),
-        }
-        for index, moment in enumerate(moments)
-        for role in moment.roles
-    ]
-    # a short title, so that three panels fit on a narrow screen
-    groups = [common(f"focus.{stack} {kind}") for stack, kind in kinds]
-    place = shown.location
-    figure = role_timeline(
-        pd.DataFrame(rows),
-        groups=groups,
-        moments=[step_name(moment, p.text) for moment in moments],
-        current=here,
-        chosen=(kinds.index((place.stack, place.kind)), place.layer, place.head),
-    )
-
-    def go() -> None:
-        points = st.session_state[f"chart {_CHART}"].selection.points
-        if points:
-            group, layer, head, index = points[0]["customdata"]
-            stack, kind = kinds[group]
-            send(SelectHead(layer, head, stack, kind))
-            send(SetChoice(STEP, (codes[index],)))
-
-    show_figure(figure, name=_CHART, caption=p.text["time_roles"], on_select=go)
-
-
 def _table(p: Page, shown: TrainingViewModel) -> None:
     """Show a table of all steps with the complete outputs."""
-    names = page_text("heads")["role"]
     table = pd.DataFrame(
         [
             {
@@ -215,12 +155,9 @@ def _table(p: Page, shown: TrainingViewModel) -> None:
                 p.text["time_column_text"]: " ".join(moment.text.split()),
                 p.text["time_column_log"]: moment.log_probability,
                 p.text["time_column_uncertainty"]: moment.uncertainty,
-                p.text["time_column_roles"]: moment.clear_roles,
-                p.text["time_column_role"]: names[role.role],
-                p.text["time_column_entropy"]: role.scores.get("entropy", math.nan),
                 p.text["time_column_change"]: distance,
             }
-            for moment, role, distance in zip(shown.moments, shown.roles, shown.distances, strict=True)
+            for moment, distance in zip(shown.moments, shown.distances, strict=True)
         ]
     )
     st.subheader(p.text["time_table"], anchor=False)
@@ -240,13 +177,14 @@ def _arithmetic(p: Page, shown: TrainingViewModel) -> None:
         caption=p.text["time_formula"].format(queries=n_queries, keys=n_keys),
     )
     step = shown.early.step
+    earlier = "untrained(checkpoint)" if shown.early.has_random_weights else f"snapshot(checkpoint, {step})"
     show_snippet(
         "time lapse",
-        f"{p.preamble}\nfrom transformer.heads.roles_through_training import moment_of\n\n"
-        f"earlier = transformer.snapshot(checkpoint, {step})\n"
+        f"{p.preamble}\nfrom transformer.heads.sentence_through_training import moment_of\n\n"
+        f"earlier = transformer.{earlier}\n"
         f"moment = moment_of(earlier, {step}, trace)\n"
         "print(moment.text)\n"
         "print(moment.log_probability)\n"
         f'print(moment.view("{stack}", {layer}, "{kind}").weights[{head}])\n',
     )
-    show_source(moment_of, settled_moment, map_change, quantise)
+    show_source(moment_of, map_change, quantise)

@@ -15,7 +15,7 @@ from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.files.names import resolve
 from transformer.files.snapshots import snapshot, snapshot_steps
 from transformer.files.trainer_folder import trainer_checkpoints, trainer_history, trainer_step
-from transformer.heads.roles_through_training import development, training_steps
+from transformer.heads.sentence_through_training import development, training_steps
 
 LOG = [
     {"step": 500, "epoch": 1.0, "loss": 3.0, "grad_norm": 1.5, "learning_rate": 1e-3},

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
+import pandas as pd
 import pytest
 import torch
+from torch.nn import functional as F
 
+import transformer
+from tests.conftest import ROOT
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.inducing import INDUCTION, PREVIOUS, induction_checkpoint
 from transformer.heads.induction import (
     LEAST_INDUCTION,
     induction_test,
     repeated_lengths,
+    repeated_loss,
     repeated_scores,
     repeated_sequences,
 )
@@ -94,3 +102,27 @@ def test_sequences_repeat_different_ordinary_tokens():
 def test_only_decoder_only_models_are_tested(tiny_checkpoint):
     with pytest.raises(ValueError, match="tiny-bert is encoder-only; induction is looked for in decoder-only"):
         induction_test(tiny_checkpoint("bert"))
+
+
+def test_the_loss_of_repeated_tokens_counts_the_second_time_only(tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    config = checkpoint.config
+    lengths = repeated_lengths(config.max_length)
+    total, count = 0.0, 0
+    with torch.inference_mode():
+        for length, row in zip(lengths, repeated_sequences(config.vocabulary_size, lengths, seed=0), strict=True):
+            logits = checkpoint.model(row[None, :-1])[0]
+            for place in range(1 + length, 1 + 2 * length):
+                total += float(F.cross_entropy(logits[place - 1], row[place]))
+                count += 1
+    assert repeated_loss(checkpoint) == pytest.approx(total / count, rel=1e-4)
+    assert abs(repeated_loss(checkpoint) - math.log(config.vocabulary_size)) < 3
+
+
+def test_the_curve_of_gpt_en_is_that_of_its_snapshots() -> None:
+    checkpoint = transformer.load(ROOT / "checkpoints" / "gpt-en")
+    history = pd.read_csv(checkpoint.path / "history.csv").dropna(subset="repeated_loss")
+    *earlier, last = zip(history["step"], history["repeated_loss"], strict=True)
+    for step, loss in earlier:
+        assert repeated_loss(transformer.snapshot(checkpoint, step)) == pytest.approx(loss, rel=1e-4)
+    assert repeated_loss(checkpoint) == pytest.approx(last[1], rel=1e-4)

@@ -12,7 +12,7 @@ import torch
 import transformer
 from transformer import Greedy, InputError, decode
 from transformer.runs.next_sentence import next_sentence
-from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, unigram_accuracies
+from transformer.scores.baselines import bag_of_words_accuracy, unigram_accuracies
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.scores.masked_words import hide_words, recovered_words
 from transformer.text.tokenizer import END_ID, START_ID
@@ -160,7 +160,7 @@ def test_baselines_stand_beside_the_scores_and_change_none(kind: str, tiny_check
     assert {name: scores[name] for name in plain} == plain
     texts = list(dict.fromkeys(line.split("\t")[0] for line in train.read_text().splitlines()))
     if kind == "gpt":
-        expected = ngram_perplexities(checkpoint.tokenizer, texts, [text for text, _ in rows])
+        expected = {}
     elif kind == "bert":
         examples = [[START_ID, *checkpoint.tokenizer.encode(text), END_ID] for text, _ in rows]
         expected = unigram_accuracies(checkpoint.tokenizer, texts, hide_words(checkpoint.tokenizer, examples))

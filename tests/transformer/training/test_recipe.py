@@ -88,7 +88,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({"attention_dropout": "much"}, "attention_dropout is 'much'; it must be a number"),
         ({"teacher_weight": 1.5}, "teacher_weight is 1.5; it must be from 0 to 1"),
         ({"teacher_weight": "all"}, "teacher_weight is 'all'; it must be a number"),
-        ({"count_jobs": 1}, "count_jobs is 1; it must be true or false"),
+        ({"fresh_self_attention": 1}, "fresh_self_attention is 1; it must be true or false"),
         ({"weight_decay": -0.1}, "weight_decay is -0.1"),
         ({"max_sequence_length": 65}, "max_sequence_length is 65, but the model reads 64 tokens"),
         ({"mixing_temperature": 0.5}, "mixing_temperature is 0.5; it must be at least 1"),

@@ -91,9 +91,9 @@ def test_history_is_a_table_with_fixed_columns(tmp_path: Path) -> None:
     assert read[1]["dev_score"] == "12.3457"
 
 
-def test_a_history_has_the_column_of_jobs_where_they_were_counted(tmp_path: Path) -> None:
-    write_history(tmp_path / HISTORY, [{"step": 2}, {"step": 4, "dev_score": 1.0, "heads_with_job": 7}])
+def test_a_history_has_columns_that_only_some_rows_have(tmp_path: Path) -> None:
+    write_history(tmp_path / HISTORY, [{"step": 2}, {"step": 4, "dev_score": 1.0, "next_sentence_accuracy": 7}])
     with (tmp_path / HISTORY).open(newline="") as file:
         read = list(csv.DictReader(file))
-    assert list(read[0]) == [*COLUMNS, "heads_with_job"]
-    assert [row["heads_with_job"] for row in read] == ["", "7"]
+    assert list(read[0]) == [*COLUMNS, "next_sentence_accuracy"]
+    assert [row["next_sentence_accuracy"] for row in read] == ["", "7"]
