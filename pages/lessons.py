@@ -1,4 +1,4 @@
-"""Lessons: their list, an exercise, and printed worksheets of a lesson or of any view by its link."""
+"""Lessons: their list, an exercise, and printed worksheets."""
 
 import streamlit as st
 
@@ -12,7 +12,7 @@ from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.lessons.bug_exercise import BUGS, EXERCISE, bug_exercise
 from views.lessons.joining import join_by_code
-from views.lessons.lesson_cards import exercise_card, lesson_cards, say_what_is_finished, worksheet_from_link
+from views.lessons.lesson_cards import exercise_card, lesson_cards, say_what_is_finished
 from views.lessons.results import offer_results
 
 with page("lessons", strip=False) as p:
@@ -36,5 +36,3 @@ with page("lessons", strip=False) as p:
     offer_results(p, (*ready, *found))
     st.caption(p.text["own"])
     ask_for_address(p.text)
-    st.subheader(p.text["from_link"], anchor=False)
-    worksheet_from_link(p)

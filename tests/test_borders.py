@@ -205,12 +205,10 @@ def test_a_view_model_needs_neither_streamlit_nor_figures() -> None:
         assert not packages & {"streamlit", "plotly", "altair", "ui", "charts", "pages"}, path
 
 
-def test_the_entry_is_navigation_and_the_document_of_the_share_menu() -> None:
+def test_the_entry_is_navigation() -> None:
     found = imports_of(ROOT / "app.py")
-    views = {name for name in found if name.split(".")[0] == "views"}
-    assert views <= {"views.overview.handout", "views.overview.handout.button"}
     others = found - {"transformer.system.offline", "transformer.system.offline.stay_offline"}
-    assert {name.split(".")[0] for name in others} - {"views"} <= {"__future__", "streamlit", "ui"}
+    assert {name.split(".")[0] for name in others} <= {"__future__", "streamlit", "ui"}
 
 
 def test_nothing_imports_a_page() -> None:

@@ -68,13 +68,6 @@ def write_trace(out: Path, model: Path, _texts: Path) -> None:
 
 
 WRITERS: dict[str, Callable[[Path, Path, Path], None]] = {
-    "handout": lambda out, model, _: run("handout", "--checkpoint", model, SENTENCE, "--out", out / "a.html"),
-    "explain": lambda out, model, texts: run(
-        "explain", "--checkpoint", model, "--sentences", texts / "lines", "--out", out / "a.html"
-    ),
-    "batch": lambda out, model, texts: run("batch", "--checkpoint", model, texts / "lines", "--out", out / "a.csv"),
-    "atlas": lambda out, model, texts: run("atlas", "--checkpoint", model, "--text", texts / "lines", out),
-    "gallery": lambda out, _, texts: run("gallery", texts / "gallery.toml", out),
     "web": write_site,
     "figure": write_figure,
     "trace": write_trace,
@@ -83,9 +76,8 @@ WRITERS: dict[str, Callable[[Path, Path, Path], None]] = {
 
 @pytest.fixture(scope="module")
 def imported() -> None:
-    """Import once what each process of a command would import again."""
-    for module in ("web.site", "views.overview.gallery", "views.overview.handout", "views.heads.atlas"):
-        import_module(module)
+    """Import once what each process would import again."""
+    import_module("web.site")
 
 
 @pytest.mark.slow

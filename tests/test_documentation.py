@@ -66,13 +66,7 @@ def what_a_reader_has() -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
-    # A report on all sentences of a shipped checkpoint takes as long as a hundred tests; the same call with few
-    # sentences is tested in tests/ui/test_explain_report.py.
-    [
-        pytest.param(d, marks=pytest.mark.nightly if d.name == "command_line.md" else ())
-        for d in DOCUMENTS
-        if PYTHON.search(d.read_text())
-    ],
+    [d for d in DOCUMENTS if PYTHON.search(d.read_text())],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_every_python_block_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

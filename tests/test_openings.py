@@ -9,10 +9,9 @@ import pytest
 
 import transformer
 from tests.shipped import SHIPPED
-from transformer.__main__ import main
-from transformer.commands.opening_checks import complaints, sharpest_heads
 from transformer.config import NEXT_SENTENCE
 from transformer.files.opening_file import OPENING, PLACE, Example, read_opening
+from transformer.heads.opening_checks import complaints, sharpest_heads
 from transformer.runs.head_places import Head
 from transformer.runs.next_sentence import next_sentence
 from ui.words.texts import page_text
@@ -25,11 +24,11 @@ TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks")
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
-    """After another training: ``python -m transformer openings --checkpoint …`` proposes heads."""
+    """After another training, ``sharpest_heads`` proposes heads."""
     checkpoint, opening = transformer.load(path), read_opening(path)
     assert opening is not None, f"{path.name} needs an {OPENING}"
     wrong = [line for example in opening.examples for line in complaints(checkpoint, example)]
-    assert not wrong, "\n".join([*wrong, f"try: python -m transformer openings --checkpoint checkpoints/{path.name}"])
+    assert not wrong, "\n".join([*wrong, "sharpest_heads proposes others"])
     assert opening.first.answer and opening.first.looks_at and opening.first.least >= 0.5, "an opening claims something"
     assert opening.first.place.keys() == set(PLACE)
     # The token that is selected first is one of the rows that the text describes.
@@ -116,15 +115,11 @@ shows = {{ en = "A sentence." }}
 """
 
 
-def test_a_model_that_does_something_else_is_told(mine: Path, capsys) -> None:
-    assert main(["openings", "--checkpoint", str(mine)]) == 1 and "has no opening.toml" in capsys.readouterr().err
+def test_a_model_that_does_something_else_is_told(mine: Path) -> None:
     (mine / OPENING).write_text(OPENS.format(layer=1) + 'answer = "Le chat."\nlooks_at = { 0 = "no such", 99 = "x" }\n')
     checkpoint, example = transformer.load(mine), read_opening(mine).first
     answer, peak, beyond = complaints(checkpoint, example)
     assert "not 'Le chat.'" in answer and "not at 'no such' with 0.00 or more" in peak and "row 99 is beyond" in beyond
-    assert main(["openings", "--checkpoint", str(mine)]) == 1
-    said = capsys.readouterr().out
-    assert "WRONG" in said and peak in said and "decoder cross layer" in said, "and heads are proposed"
     (mine / OPENING).write_text(OPENS.format(layer=1) + 'without = "Le chat."\n')
     (turned,) = complaints(checkpoint, read_opening(mine).first)
     assert turned.endswith("without decoder cross layer 1 head 0, not 'Le chat.'")
@@ -145,9 +140,7 @@ def test_a_class_that_a_pair_does_not_have_is_told(tiny_checkpoint, tmp_path: Pa
         assert complaints(bert, example) == (() if found is None else (f"{sentence!r} {found}",))
 
 
-def test_heads_are_proposed_for_a_sentence(mine: Path, capsys) -> None:
-    assert main(["openings", "--checkpoint", str(mine), "--sentence", "The cat.", "--most", "3"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 4
+def test_heads_are_proposed_for_a_sentence(mine: Path) -> None:
     found = sharpest_heads(transformer.load(mine), "The cat.", most=100)
     assert len(found) == 3 * 2 * 2 and [head.mean for head in found] == sorted((h.mean for h in found), reverse=True)
 

@@ -10,21 +10,14 @@ if __name__ == "__main__":
 import importlib.util
 from collections.abc import Sequence
 
-from transformer.commands.batch_command import BATCH
 from transformer.commands.command_line import Command, run_command
 from transformer.commands.heads_command import HEADS
 from transformer.commands.hub_commands import FETCH, VERIFY
 from transformer.commands.model_commands import INSPECT, TRACE, TRANSLATE
-from transformer.commands.openings_command import OPENINGS
-from transformer.commands.renew_command import RENEW
-from transformer.commands.steer_command import STEER
-from transformer.commands.training_commands import DIGITS, EVALUATE, PAIRS, SNAPSHOTS, TRAIN
+from transformer.commands.training_commands import EVALUATE, TRAIN
 from transformer.system.terminal import escape_output
 
-COMMANDS = (
-    *(TRAIN, SNAPSHOTS, TRANSLATE, TRACE, EVALUATE, HEADS, BATCH, STEER, OPENINGS, RENEW, INSPECT),
-    *(FETCH, VERIFY, DIGITS, PAIRS),
-)
+COMMANDS = (TRAIN, TRANSLATE, TRACE, EVALUATE, HEADS, INSPECT, FETCH, VERIFY)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""A document: one HTML file made of parts, which needs no other file and contacts no host."""
+"""A document for paper: one HTML file made of parts, which needs no other file and contacts no host."""
 
 import base64
 import json
@@ -7,13 +7,12 @@ from html import escape
 from pathlib import Path
 
 from charts.canvas.module import packed_module
-from charts.documents.document_parts import Part, Section, join_html, markdown_html
+from charts.documents.document_parts import Part, join_html, markdown_html
 
 _SHORT_DIGITS = 12  # digits of a fingerprint that are displayed
 _STYLE = Path(__file__).with_name("document.css")
 # As in charts/canvas/page.html: no host is contacted, whatever was typed.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-_OWN_PAGES = "; frame-src 'self' file:"  # for a document that shows files beside it
 # Scripts are deflated to a quarter of their size (charts/canvas/source/document.js continues from here).
 _START = """<script type="module">
 const packed = Uint8Array.from(atob(document.getElementById("script").textContent), (c) => c.charCodeAt(0));
@@ -34,63 +33,44 @@ def document(
     about: Mapping[str, str] | None = None,
     language: str = "en",
     words: Mapping[str, str] | None = None,
-    kind: str = "",
 ) -> str:
     """Build the whole file from its parts.
 
     Args:
         title: Plain text.
-        parts: The body. If it has several ``Section``s, a navigation leads to them.
+        parts: The body.
         heading: The title as Markdown, if it uses any.
         kicker: Plain text above the heading.
         lead: Parts below the heading.
         about: Origin of the document (checkpoint, fingerprint, sentence, target, view: an address). It is in the head
-            as ``<meta name="glassformer:…">`` and in every file that is saved from a figure. The model is named at the
-            foot, on paper above the heading.
+            as ``<meta name="glassformer:…">`` and in every file that is saved from a figure. The model is named above
+            the heading.
         language: Language of the texts, e.g. ``"fr"``.
         words: Words of the figures, from English to ``language``.
-        kind: "" on the screen, in the reader's colours; "wide" for large figures; "paper" for black on white.
     """
     fields = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
-    body, foot = join_html(parts), _foot(fields)
-    if kind == "paper":  # if it came last, this line could take a page of its own
-        kicker, foot = " · ".join([kicker, *_model(fields)]), []
+    body = join_html(parts)
+    kicker = " · ".join([kicker, *_model(fields)])  # if it came last, this line could take a page of its own
     above = f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
     page = [
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         f"<title>{escape(title)}</title>",
         *(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in fields.items()),
         f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n</head>",
-        f'<body class="{kind}">' if kind else "<body>",
+        '<body class="paper">',
         f"<header>{above}<h1>{markdown_html(heading) or escape(title)}</h1>{join_html(lead)}</header>",
-        *_navigation(parts),
         f"<main>\n{body}\n</main>",
-        *foot,
         *_drawing_scripts(body, {"words": dict(words or {}), "language": language, "view": fields}),
         "</body>\n</html>\n",
     ]
     return "\n".join(page)
 
 
-def _policy(body: str) -> str:
-    return _POLICY + (_OWN_PAGES if "<iframe" in body else "")
-
-
-def _navigation(parts: Sequence[Part]) -> list[str]:
-    sections = [part for part in parts if isinstance(part, Section)]
-    links = "".join(f'<a href="#{escape(each.name)}">{escape(each.title)}</a>' for each in sections)
-    return [f"<nav>{links}</nav>"] if len(sections) > 1 else []
-
-
 def _model(fields: Mapping[str, str]) -> list[str]:
     """Return a line that names the model, so readers can tell whether two documents belong together."""
     return [f"{fields['checkpoint']} ({fields['fingerprint'][:_SHORT_DIGITS]})"] if "fingerprint" in fields else []
-
-
-def _foot(fields: Mapping[str, str]) -> list[str]:
-    return [f"<footer>{escape(' · '.join([*_model(fields), fields['software']]))}</footer>"]
 
 
 def _drawing_scripts(body: str, shared: Mapping[str, object]) -> list[str]:

@@ -5,7 +5,6 @@ supported, and only in the parts that say so.
 """
 
 import base64
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from html import escape
 from typing import Protocol
 from urllib.parse import urlsplit
 
-import numpy as np
 import segno
 
 from charts.canvas.figure import CanvasFigure
@@ -62,7 +60,7 @@ def join_html(parts: Sequence[Part]) -> str:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One line of Markdown; ``kind`` is "", "formula" or "hint"."""
+    """One line of Markdown; ``kind`` is "" or "hint"."""
 
     text: str
     kind: str = ""
@@ -70,18 +68,6 @@ class Paragraph:
     def html(self) -> str:
         """Return the paragraph as HTML."""
         return f"<p{f' class={self.kind}' if self.kind else ''}>{markdown_html(self.text)}</p>"
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Pairs of a name and plain text."""
-
-    facts: Sequence[tuple[str, str]]
-
-    def html(self) -> str:
-        """Return the facts as HTML."""
-        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in self.facts)
-        return f"<dl>{rows}</dl>" if rows else ""
 
 
 @dataclass(frozen=True)
@@ -151,43 +137,22 @@ def _cell(cell: object) -> str:
     return f"<td><bdi>{escape(str(cell))}</bdi></td>"
 
 
-@dataclass(frozen=True)
-class Listing:
-    """A numbered list of plain lines."""
-
-    lines: Sequence[str]
-
-    def html(self) -> str:
-        """Return the list as HTML."""
-        return f"<ol>{''.join(f'<li><bdi>{escape(line)}</bdi></li>' for line in self.lines)}</ol>"
-
-
 # --- figures ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """An interactive figure of the canvas.
-
-    ``lines`` [row][column] are the lines that a click on a cell of a map shows; without them, cells cannot be clicked.
-    """
+    """An interactive figure of the canvas; a map's cells cannot be clicked."""
 
     figure: CanvasFigure
-    lines: Sequence[Sequence[Sequence[str]]] = ()
 
     def html(self) -> str:
         """Return the figure as HTML."""
         figure = self.figure
-        if self.lines:
-            encoded = json.dumps(self.lines, ensure_ascii=False).encode("utf-8")
-            figure = CanvasFigure(figure.metadata, {**figure.arrays, "lines": np.frombuffer(encoded, dtype=np.uint8)})
-        elif figure.metadata["kind"] == "map":
+        if figure.metadata["kind"] == "map":
             figure = figure.with_metadata(still=True)
         payload = base64.b64encode(figure.packed()).decode("ascii")
-        return (
-            f'<figure class="drawing"><script type="text/plain">{payload}</script><div class="drawn"></div>'
-            f"{'<output hidden></output>' if self.lines else ''}</figure>"
-        )
+        return f'<figure class="drawing"><script type="text/plain">{payload}</script><div class="drawn"></div></figure>'
 
 
 @dataclass(frozen=True)
@@ -202,87 +167,12 @@ class Figure:
         return f"<figure>{self.part.html()}<figcaption>{escape(self.caption)}</figcaption></figure>"
 
 
-@dataclass(frozen=True)
-class Live:
-    """An element that ``script`` draws in: JavaScript of our own with escaped third-party text.
-
-    Raises:
-        ValueError: If the script would end its own element.
-    """
-
-    name: str
-    script: str
-
-    def __post_init__(self) -> None:
-        if "</script" in self.script.lower():
-            raise ValueError("the script of a document holds </script, which would end it; write it another way")
-
-    def html(self) -> str:
-        """Return the element and its script as HTML."""
-        return f'<div id="{escape(self.name)}"></div><script type="module">\n{self.script}\n</script>'
-
-
-@dataclass(frozen=True)
-class Preview:
-    """A small view of another file in the same folder, with a link to it."""
-
-    file: str
-    title: str
-    caption: str
-
-    def html(self) -> str:
-        """Return the preview as HTML."""
-        file, title = escape(self.file), escape(self.title)
-        return (
-            f'<a href="{file}"><span class="seen"><iframe src="{file}" loading="lazy" tabindex="-1" title="{title}" '
-            f'aria-hidden="true"></iframe></span><b>{title}</b><small>{escape(self.caption)}</small></a>'
-        )
-
-
 # --- parts of parts -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Views:
-    """Alternative views, (label, parts) each: one is visible on the screen, and all of them are printed.
-
-    ``name`` is unique in the document.
-    """
-
-    name: str
-    title: str
-    views: Sequence[tuple[str, Sequence[Part]]]
-
-    def html(self) -> str:
-        """Return the views as HTML."""
-        labels = "".join(
-            f'<label><input type="radio" name="{escape(self.name)}" value="{place}"{" checked" if not place else ""}>'
-            f"{escape(label)}</label>"
-            for place, (label, _parts) in enumerate(self.views)
-        )
-        views = "".join(
-            f'<div class="view"{" hidden" if place else ""}>'
-            f'<p class="printed">{escape(label)}</p>{join_html(parts)}</div>'
-            for place, (label, parts) in enumerate(self.views)
-        )
-        return f'<div><fieldset class="views"><legend>{escape(self.title)}</legend>{labels}</fieldset>{views}</div>'
-
-
-@dataclass(frozen=True)
-class Fold:
-    """Parts that open on a click or a key."""
-
-    title: str
-    parts: Sequence[Part]
-
-    def html(self) -> str:
-        """Return the fold as HTML."""
-        return f"<details><summary>{escape(self.title)}</summary>{join_html(self.parts)}</details>"
-
-
-@dataclass(frozen=True)
 class Grid:
-    """Parts side by side; ``kind`` is "pair" (equal widths), "task" (figure and question) or "gallery"."""
+    """Parts side by side; ``kind`` is "pair" (equal widths) or "task" (figure and question)."""
 
     parts: Sequence[Part]
     kind: str
@@ -290,29 +180,6 @@ class Grid:
     def html(self) -> str:
         """Return the grid as HTML."""
         return f'<div class="{self.kind}">{"".join(f"<div>{part.html()}</div>" for part in self.parts)}</div>'
-
-
-@dataclass(frozen=True)
-class Section:
-    """A part of the document that its navigation links to.
-
-    ``name`` consists of letters, digits and ``_``. ``look_for`` says what to notice, in Markdown.
-    """
-
-    name: str
-    title: str
-    question: str
-    parts: Sequence[Part]
-    look_for: Sequence[str] = ()
-
-    def html(self) -> str:
-        """Return the section as HTML."""
-        look = "".join(f"<li>{markdown_html(sentence)}</li>" for sentence in self.look_for)
-        return (
-            f'<section id="{escape(self.name)}"><h2>{escape(self.title)}</h2>'
-            f'<p class="question">{escape(self.question)}</p>{f"<ul class=look>{look}</ul>" if look else ""}'
-            f"{join_html(self.parts)}</section>"
-        )
 
 
 # --- exercises ----------------------------------------------------------------------------------------------
@@ -384,7 +251,7 @@ class Blanks:
 
 @dataclass(frozen=True)
 class SheetNumber:
-    """One cell of a sheet of numbers; ``kind`` is "", "given" (a weight), "blank", "answer" or "masked"."""
+    """One cell of a sheet of numbers; ``kind`` is "", "given" (a weight), "blank" or "masked"."""
 
     text: str
     kind: str = ""

@@ -5,7 +5,6 @@ The typed text is shown. For images see ``test_canvas_exports.py``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -15,14 +14,13 @@ from playwright.sync_api import Browser, Page
 
 import transformer
 from tests.conftest import TINY_CONFIGS
-from transformer.__main__ import main
 from ui.shell.focus import Focus
+from ui.shell.guidance.lessons import Lesson, Step
 from ui.show.exports import self_contained_html
 from ui.words.texts import page_text
 from views.decoding.decoding_figures import candidate_bars
-from views.lessons.worksheet import worksheet
+from views.lessons.worksheet import lesson_sheet, with_figures, worksheet
 from views.lessons.worksheet_drawings import figure_of
-from views.lessons.worksheet_questions import view_sheet
 
 pytestmark = pytest.mark.browser
 
@@ -36,9 +34,8 @@ CARD = f"# {PICTURE}\n\n![x](http://example.invalid/y.png) [x](javascript:alert(
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: transformer.Tokenizer) -> list[Path]:
-    """Return a classifier's handout and report, a translation's handout, and worksheets with keys."""
+    """Return worksheets about a classifier and a translation, with their keys."""
     place = tmp_path_factory.mktemp("hostile")
-    (place / "sentences.txt").write_text(f"{SENTENCE}\n{TARGET}\n", encoding="utf-8")
     for name in ("tiny-sentiment", "tiny-translator"):
         values = dict(TINY_CONFIGS[name])
         if "class_names" in values:
@@ -49,29 +46,27 @@ def documents(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: transfor
             model = transformer.build_model(config)
         folder = place / f"{name}<img src=x onerror=window.hacked=1>"
         transformer.save(folder, model, tiny_tokenizer, card=CARD)
-        typed = [SENTENCE, *(["--target", TARGET] if name == "tiny-translator" else [])]
-        assert main(["handout", "--checkpoint", str(folder), *typed, "--out", str(place / f"{name}.html")]) == 0
         _worksheets(transformer.load(folder), place / name)
-    report = ["explain", "--checkpoint", str(place / "tiny-sentiment<img src=x onerror=window.hacked=1>")]
-    assert main([*report, "--sentences", str(place / "sentences.txt"), "--out", str(place / "report.html")]) == 0
     return sorted(place.glob("*.html"))
 
 
 def _worksheets(checkpoint: transformer.Checkpoint, file: Path) -> None:
-    """Return the worksheets that the page Lessons makes from a link."""
+    """Write the worksheet of a lesson whose texts are hostile, too."""
     target = TARGET if checkpoint.config.has_encoder and checkpoint.config.has_decoder else None
     trace = transformer.trace(checkpoint, SENTENCE, target=target)
     focus = Focus(checkpoint.name, SENTENCE, target=TARGET if target else "", stack=trace.stacks[0])
     text = page_text("lessons")
-    sheet = view_sheet(page_text("overview"), focus, trace, text=text, link="javascript:window.hacked=1")
-    sheet = replace(sheet, figure=[figure_of("attention", focus, trace, text=text)])
+    step = Step("attention", TARGET, SENTENCE, PICTURE, *[PICTURE] * 3, "", ((TARGET, PICTURE),))
+    lesson = Lesson("01-hostile", SENTENCE, TARGET, 10, (step,))
+    sheet = lesson_sheet(lesson, text=text, link=lambda number: "javascript:window.hacked=1")
+    sheet = with_figures(sheet, [[figure_of("attention", focus, trace, text=text)]])
     for key in (False, True):
         html = worksheet(sheet, key=key, text=text)
         file.with_name(f"{file.name}-worksheet-{key}.html").write_text(html, encoding="utf-8")
 
 
 def test_nothing_of_what_was_typed_runs(documents: list[Path], chromium: Browser) -> None:
-    assert len(documents) == 7
+    assert len(documents) == 4
     page: Page = chromium.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -89,7 +89,7 @@ def test_the_walk_finds_the_boxes(pages: tuple[str, ...]) -> None:
     found = {(page, box.key) for page in pages for box in walk(page, "tiny-translator").boxes}
     assert {(page, "sidebar sentence") for page in pages} <= found
     for box in [("tokens", "word"), ("tokens", "character"), ("heads", "heads own text"), ("surgery", "patch sentence"),
-                ("compare", "second"), ("lessons", "worksheet link"), ("training", "toy word"),
+                ("compare", "second"), ("training", "toy word"),
                 ("embeddings", "analogy a"), ("overview", "share note")]:  # fmt: skip
         assert box in found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections import OrderedDict
 from pathlib import Path
@@ -307,38 +306,6 @@ def test_a_folder_without_lessons_says_so(open_app, tmp_path, monkeypatch) -> No
     app = open_app("lessons")
     is_fine(app)
     assert app.info[0].value == TEXT["none"]
-
-
-def test_a_pasted_link_becomes_a_worksheet(open_app) -> None:
-    app = open_app("lessons")
-    link = "http://127.0.0.1:8501/attention?checkpoint=tiny-translator&sentence=The+dog+sleeps.&layer=1&token=1"
-    app.text_input(key="worksheet link").set_value(link).run()
-    is_fine(app)
-    assert "**Attention**, 5 questions." in said(app)
-    app.text_input(key="worksheet link").set_value("http://127.0.0.1:8501/attention?layer=99&sentence=We+went.").run()
-    assert "There is no layer 99" in said(app) and "5 questions" in said(app)
-
-
-@pytest.mark.parametrize("link", ["nonsense", "http://here/nothing", "http://here/tokens?sentence=++"])
-def test_a_wrong_link_gets_a_sentence(open_app, link: str) -> None:
-    app = open_app("lessons")
-    app.text_input(key="worksheet link").set_value(link).run()
-    assert not app.exception and not app.error
-    assert len(app.warning) == 1
-
-
-def test_a_worksheet_of_a_nasty_sentence_is_only_text(checkpoints_folder) -> None:
-    from views.lessons.lesson_cards import sheet_of
-    from views.lessons.worksheet import worksheet
-
-    for page in ("tokens", "attention", "decoding"):
-        sheet, _, notes = sheet_of(page, {"checkpoint": "tiny-translator", "sentence": NASTY}, text=TEXT)
-        assert not notes
-        for key in (False, True):
-            html = worksheet(sheet, key=key, text=TEXT)
-            assert "<script" not in html and "<b>b</b>" not in html
-            assert "&lt;script&gt;" in html
-            assert re.search(r"<title>[^<]*</title>", html)
 
 
 def test_worksheets_carry_the_address_that_the_class_uses(open_app, monkeypatch) -> None:

@@ -8,9 +8,9 @@ import pytest
 import transformer
 from tests.real.test_real_weights import path_of
 from transformer.attribution.direct_logit_attribution import attribute
-from transformer.commands.opening_checks import complaints
 from transformer.files.opening_file import read_opening
 from transformer.files.packaged_models import known_model
+from transformer.heads.opening_checks import complaints
 from transformer.heads.role_files import load_corpus_roles
 from transformer.layers.embedding_space import parts_of_cosine
 

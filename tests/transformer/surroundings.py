@@ -25,7 +25,6 @@ READS = {
 WRITES = {
     "heads": ["heads", "--checkpoint", CHECKPOINT, "--limit", "3", "--save"],
     "card": ["evaluate", "--checkpoint", CHECKPOINT, "--data", sys.argv[2], "--beam", "1", "--update-card"],
-    "handout": ["handout", "--checkpoint", CHECKPOINT, sys.argv[1], "--out", "handout.html"],
     "train": ["train", "tiny.toml", "--data", "data", "--run-directory", "run", "--output", "out"],
 }
 ANOTHER_RUN = {"train": ["train", "tiny.toml", "--data", "data", "--run-directory", "second", "--output", "out"]}

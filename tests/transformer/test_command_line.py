@@ -14,8 +14,6 @@ import pytest
 
 import transformer
 from transformer.__main__ import main
-from transformer.heads.role_files import load_corpus_roles
-from transformer.interventions.steering import steering_effect
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = "The cat sleeps.\tLe chat dort.\nThe cat sleeps.\tLe chat est endormi.\nI see it.\tJe le vois.\n"
@@ -262,37 +260,6 @@ def test_heads_prints_a_table_and_saves_what_it_prints_as_json(checkpoints_folde
     assert "head_roles.json" in printed.err
 
 
-def test_steer_prints_the_direction_beside_its_controls(checkpoints_folder, tiny_checkpoint, capsys):
-    sentence = "The cat sat on the mat."
-    arguments = ["steer", "--checkpoint", str(checkpoints_folder / "tiny-gpt"), "--sentence", sentence, "--layer", "1"]
-    more = ["--strength", "5", "--head", "0.self.1", "--controls", "2"]
-    assert main([*arguments, *more]) == 0
-    table = capsys.readouterr().out
-    assert [line.split()[0] for line in table.splitlines()[-3:]] == ["steering", "random", "random"]
-    assert main([*arguments, *more, "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    trace = transformer.trace(tiny_checkpoint("gpt"), sentence)
-    found = steering_effect(trace, f"steer:decoder.1.residual=5 head 0.self.1 of {sentence}", seeds=(1, 2))
-    assert printed["directions"] == found.records() and printed["edit"] == str(found.edit)
-    assert main(arguments) == 2
-    assert "needs one direction: --prompts A B" in capsys.readouterr().err
-    assert main([*arguments, "--word", "antidisestablishmentarianism"]) == 2
-    assert "tokens of this model" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_renew_works_out_what_is_saved_and_asks_the_opening(checkpoints_folder, tmp_path, capsys):
-    folder = shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "new")
-    assert main(["renew", "--checkpoint", str(folder)]) == 0
-    assert load_corpus_roles(transformer.load(folder)).roles.n_sentences == 84
-    assert capsys.readouterr().err.count("python -m transformer") == 1, "no snapshots, no opening"
-    place = 'stack = "encoder"\nkind = "self"\nlayer = 0\nhead = 0\ntoken = 0\nanswer = "No such answer."\n'
-    says = '[opening]\nsentence = "Go."\nlabel.en = "Wrong"\nshows.en = "It answers."\n' + place
-    (folder / "opening.toml").write_text('[name]\nen = "New"\n' + says, encoding="utf-8")
-    assert main(["renew", "--checkpoint", str(folder)]) == 1
-    assert "WRONG    Wrong: Go." in capsys.readouterr().out
-
-
 def test_heads_reads_the_sentences_that_ship(checkpoints_folder, capsys):
     arguments = ["heads", "--checkpoint", str(checkpoints_folder / "tiny-bert"), "--limit", "2"]
     assert main(arguments) == 0
@@ -319,17 +286,3 @@ def test_heads_says_what_is_wrong(checkpoints_folder, tmp_path, capsys, more, te
     error = capsys.readouterr().err
     assert error.startswith("error: ") and sentence in error
     assert not (checkpoints_folder / "tiny-gpt" / "head_roles.json").exists()
-
-
-@pytest.mark.parametrize("command", ["digits", "handout"])
-def test_a_folder_that_cannot_be_made_is_named_in_a_sentence(checkpoints_folder, tmp_path, capsys, command):
-    file = tmp_path / "a file"
-    file.write_text("in the way", encoding="utf-8")
-    model = ["--checkpoint", str(checkpoints_folder / "tiny-bert"), "The ___ sat."]
-    arguments = {
-        "digits": ["--data", str(file / "folder")],
-        "handout": [*model, "--out", str(file / "folder" / "out.html")],
-    }
-    assert main([command, *arguments[command]]) == 2
-    error = capsys.readouterr().err
-    assert "Errno" not in error and "not a directory" in error.lower() and str(file) in error

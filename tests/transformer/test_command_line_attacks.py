@@ -63,7 +63,6 @@ def refused(arguments: list[str], place: Path, capsys: pytest.CaptureFixture[str
         "evaluate --checkpoint {} --data empty",
         "heads --checkpoint {}",
         "train {} --data folder",
-        "snapshots --run-directory {} --output out",
     ],
 )
 def test_a_file_that_is_none(command: str, file: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,21 +109,6 @@ def test_an_option_that_is_none(
 ) -> None:
     name, *options = command.split()
     assert message in refused([name, "--checkpoint", str(checkpoints_folder / f"tiny-{kind}"), *options], place, capsys)
-
-
-def test_snapshots_of_a_run_that_is_not_there(
-    checkpoints_folder: Path, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    checkpoint = str(checkpoints_folder / "tiny-gpt")
-    for run, output in (("missing", checkpoint), ("folder", checkpoint), ("missing", "out")):
-        sentence = refused(["snapshots", "--run-directory", run, "--output", output], place, capsys)
-        assert f"{run}/best contains no checkpoint: it has no config.json" in sentence
-
-
-@pytest.mark.parametrize("steps", ["x", "-1", "1e9", ",,", "nan", ""])
-def test_steps_that_are_none(steps: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["snapshots", "--run-directory", "folder", "--output", "out", f"--steps={steps}"]
-    assert "is not a list of integers" in refused(arguments, place, capsys)
 
 
 @pytest.mark.parametrize("name", ["", "x", "../x", "a/../b", "/", "a/b/c", "a/..", "\0/x"])

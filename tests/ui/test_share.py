@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import is_fine, said
 from ui.shell.share import BUTTON, LONGEST_NOTE, link, web_link
 from ui.words.texts import as_plain
-from views.overview import handout as handout_package
 
 Open = Callable[..., AppTest]
 NOTE = "Look at <b>head 1</b> & say *why*: $x$ [here](http://example.org)"
@@ -52,28 +51,6 @@ def test_share_offers_the_same_view_on_the_web_page_where_one_is_named(open_app:
         "https://e.org/?page=attention&checkpoint=x&sentence=%26"
     )
     assert web_link("https://e.org/", "http://a/?checkpoint=x&sentence=b") == "https://e.org/?checkpoint=x&sentence=b"
-
-
-@pytest.mark.parametrize("page", ["attention", "tokens", "lens", "surgery", "compare"])
-def test_share_offers_the_handout_of_the_current_sentence_on_every_page(open_app: Open, page: str) -> None:
-    app = open_app(page, checkpoint="tiny-gpt", sentence="Hello.")
-    assert not app.get("download_button") or "handout" not in handouts(app)
-    app.session_state[BUTTON] = True
-    app.run()
-    is_fine(app)
-    assert not handouts(app)["handout"].proto.disabled
-
-
-def test_share_says_why_a_long_sentence_has_no_handout(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handout_package, "MAX_TOKENS", 5)
-    app = open_app("tokens", checkpoint="tiny-bert", sentence="The cat sat on the mat.")
-    app.session_state[BUTTON] = True
-    button = handouts(app.run())["handout"]
-    assert button.proto.disabled and "A handout is for a short text" in button.proto.help
-
-
-def handouts(app: AppTest) -> dict[str, object]:
-    return {button.proto.id.rpartition("-")[2]: button for button in app.get("download_button")}
 
 
 def shared(app: AppTest) -> str:

@@ -157,11 +157,6 @@ def test_the_texts_that_code_asks_for_are_found() -> None:
     """Test the search itself: if it found nothing, nothing would be missing."""
     counts = {path: len(asked(path)) for path in FILES}
     assert sum(counts.values()) > 1000
-    assert makers()["handout_text"] == ("overview", "handout")
-    handout = [
-        texts for path, count in counts.items() if "handout" in path.parts and count for _, texts, *_ in asked(path)
-    ]
-    assert ("overview", "handout") in handout and ("attention",) in handout
 
 
 def test_every_text_that_code_asks_for_is_there_in_every_language() -> None:
@@ -172,7 +167,7 @@ def test_a_text_that_was_renamed_is_missed(tmp_path: Path, monkeypatch: pytest.M
     file = ROOT / "views" / "overview" / "asks_in_a_test.py"
     source = """
 def draw(p):
-    page, text = page_text("attention"), handout_text()
+    page, text = page_text("attention"), page_text("overview")
     p.text["no such"]
     page["step_no_such"]
     text["no such"].format(a=1)

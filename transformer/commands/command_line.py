@@ -130,13 +130,6 @@ def whole_number(text: str, *, least: int = 1) -> int:
     raise argparse.ArgumentTypeError(f"{text[:40]!r} is not an integer ≥ {least}")
 
 
-def whole_numbers(text: str) -> tuple[int, ...]:
-    """Read integers with commas between them."""
-    if all(number.strip().isdecimal() for number in text.split(",")):
-        return tuple(map(int, text.split(",")))
-    raise argparse.ArgumentTypeError(f"{text!r} is not a list of integers such as 0,300,3000")
-
-
 def beam_width(text: str) -> int:
     """Read the width of a beam search."""
     if (width := whole_number(text)) <= _WIDEST_BEAM:

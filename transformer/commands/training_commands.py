@@ -1,8 +1,7 @@
-"""Commands around training: ``train``, ``snapshots``, ``evaluate``, ``digits`` and ``pairs``."""
+"""Commands around training: ``train`` and ``evaluate``."""
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from transformer.commands.command_line import (
@@ -12,7 +11,6 @@ from transformer.commands.command_line import (
     argument,
     beam_width,
     from_zero,
-    whole_numbers,
 )
 
 
@@ -49,27 +47,6 @@ TRAIN = Command(
             type=from_zero,
             help="save and stop after this step; the same command goes on later",
         ),
-    ),
-)
-
-
-def _snapshots(run_directory: str, output: str, steps: Sequence[int] | None) -> None:
-    from transformer.training.publication import earlier_steps, publish_snapshots
-
-    run, checkpoint = Path(run_directory), Path(output)
-    wanted = earlier_steps(run, checkpoint) if steps is None else steps
-    for step in publish_snapshots(run, checkpoint, wanted):
-        print(f"step {step}")
-
-
-SNAPSHOTS = Command(
-    "snapshots",
-    "put the snapshots of a run, in 8 bits, into the checkpoint that came out of it",
-    _snapshots,
-    (
-        argument("--run-directory", required=True, metavar="DIR", help="folder of the run's state"),
-        argument("--output", required=True, metavar="DIR", help="the checkpoint; other snapshots in it go"),
-        argument("--steps", type=whole_numbers, help="e.g. 0,300,3000 (default: all before the checkpoint)"),
     ),
 )
 
@@ -131,50 +108,4 @@ EVALUATE = Command(
         JSON,
         argument("--update-card", action="store_true", help="write the scores into the checkpoint's README.md"),
     ),
-)
-
-
-def _write_corpus(folder: Path, rows_by_split: Mapping[str, Sequence[str]], *, of: str) -> None:
-    """Write one file per split, each whole or not at all, and print how many rows it has."""
-    from transformer.disk.whole_files import write_text
-
-    for split, rows in rows_by_split.items():
-        path = folder / f"{split}.tsv"
-        write_text(path, "\n".join(rows) + "\n")
-        print(f"{path}  {len(rows):,} {of}")
-
-
-def _digits(data: str) -> None:
-    from transformer.pictures.digits import digit_rows
-
-    _write_corpus(Path(data) / "digits", digit_rows(), of="pictures")
-
-
-DIGITS = Command(
-    "digits",
-    "write scikit-learn's handwritten digits as a corpus",
-    _digits,
-    (argument("--data", default="data", metavar="DIR", help="the files go to DIR/digits (default: data)"),),
-)
-
-
-def _pairs(data: str) -> None:
-    from transformer.training.corpora import read_texts
-    from transformer.training.pair_corpora import consecutive_lines, cut_texts
-
-    root = Path(data)
-    english = {split: read_texts(root / "tatoeba-en-fr" / f"{split}.tsv") for split in ("train", "dev", "test")}
-    corpora = {
-        "tatoeba-pairs": {split: cut_texts(texts) for split, texts in english.items()},
-        "tinyshakespeare-pairs": consecutive_lines(root / "tinyshakespeare" / "input.txt"),
-    }
-    for name, rows in corpora.items():
-        _write_corpus(root / name, rows, of="pairs")
-
-
-PAIRS = Command(
-    "pairs",
-    "write pairs of sentences, from tatoeba-en-fr and tinyshakespeare, as two corpora",
-    _pairs,
-    (argument("--data", default="data", metavar="DIR", help="folder that holds both corpora (default: data)"),),
 )

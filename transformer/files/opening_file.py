@@ -1,6 +1,6 @@
 """The opening of a checkpoint: ``opening.toml`` with its plain name and example sentences.
 
-Every entry may claim what the model predicts and where a head attends; ``transformer.commands.opening_checks`` tests
+Every entry may claim what the model predicts and where a head attends; ``transformer.heads.opening_checks`` tests
 it.
 """
 

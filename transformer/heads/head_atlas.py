@@ -1,4 +1,4 @@
-"""Atlas of heads: what each head does over many sentences, with examples, and as files.
+"""What each head does over many sentences, with examples.
 
 The strongest activations show nothing about all others ("An Interpretability Illusion for BERT", Bolukbasi et al.
 2021). So every row of every sentence counts: the position of its strongest weight is assigned to one of a few exclusive
@@ -15,20 +15,13 @@ Every row has three measures:
   logit(word) − logit(alternative), where the word is the most likely one there (in a classifier the class of the
   sentence). It is summed over all keys; the key is the one with the largest contribution. Only for the stack that words
   are predicted from.
-
-As data: a CSV file, and JSON files in a folder with the layout of HeadVis (Anthropic 2026). ``config.json`` describes
-the data, ``scatter_data.json`` has all measures of every head, ``heads/L{layer}H{head}.json`` the examples of one head
-by kind of position and by interval. A model with several kinds of attention gets one such folder per kind
-(``encoder_self/``, …). The fields are our own: HeadVis has no cross-attention, and no kinds of position.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -36,8 +29,6 @@ import torch
 
 from transformer.attention_maps.attention_path import output_matrices
 from transformer.attribution.direct_logit_attribution import Question, Walk, last_step, read_out
-from transformer.disk.tables import csv_text
-from transformer.disk.whole_files import write_text
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.firing_examples import ROWS, Example, Progress, head_rows, read_batches
@@ -46,7 +37,6 @@ from transformer.predictions.lens import lens_stack
 from transformer.runs.head_places import Head, attention_layers
 from transformer.runs.readings import Recorded
 from transformer.runs.recording_size import ALWAYS, allowed_bytes
-from transformer.text.sentence_files import sentence_digest
 from transformer.text.tokens import TokenSequence
 from transformer.variants.output_heads import FirstTokenClassifier
 
@@ -453,100 +443,3 @@ class _Layer:
                 for row in rows
             )
         return found
-
-
-TABLE = "heads.csv"
-Habits = Mapping[Head, HeadHabits]
-
-
-def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: Sequence[str]) -> Iterator[Path]:
-    """Write all files, one after the other, and yield the path of each."""
-    yield _write_file(folder / TABLE, csv_text([row(habits) for habits in found.values()]))
-    attentions = dict.fromkeys((head.stack, head.kind) for head in found)
-    for stack, kind in attentions:
-        own = [habits for head, habits in found.items() if (head.stack, head.kind) == (stack, kind)]
-        place = folder / f"{stack}_{kind}" if len(attentions) > 1 else folder
-        config = {
-            "model": checkpoint.name,
-            "fingerprint": checkpoint.fingerprint,
-            "attention": [stack, kind],
-            "n_layers": 1 + max(habits.head.layer for habits in own),
-            "n_heads": 1 + max(habits.head.head for habits in own),
-            "n_sentences": len(sentences),
-            "sentences": sentence_digest(sentences),
-            "metrics": [name for name, value in row(own[0]).items() if isinstance(value, float)],
-        }
-        yield _write_file(place / "config.json", json.dumps(config, ensure_ascii=False))
-        yield _write_file(place / "scatter_data.json", json.dumps([row(habits) for habits in own]))
-        for habits in own:
-            name = f"L{habits.head.layer}H{habits.head.head}.json"
-            yield _write_file(place / "heads" / name, json.dumps(row_with_examples(habits), ensure_ascii=False))
-
-
-def row(habits: HeadHabits) -> dict[str, object]:
-    """Return one table row per head: its location, main habit, other habit, and all shares.
-
-    Shares are grouped by kind (``share_previous``, ``chance_previous``) and by strength (``strength_0.9``: rows whose
-    strongest weight is ≥ 0.9).
-    """
-    main, against = habits.main, habits.against
-    return {
-        **habits.head._asdict(),
-        "rows": habits.n_rows,
-        "sentences": habits.n_sentences,
-        "habit": main.kind,
-        "share": main.share,
-        "chance": main.chance,
-        "share_in_half_0": main.halves[0],
-        "share_in_half_1": main.halves[1],
-        "stable": habits.is_stable,
-        "otherwise": against.kind if against else "",
-        "share_otherwise": against.share if against else 0.0,
-        **{f"mean_{name}": mean for name, mean in habits.means.items()},
-        **{f"largest_{name}": intervals[-1].high for name, intervals in habits.intervals.items() if name != "weight"},
-        **{f"share_{habit.kind}": habit.share for habit in habits.habits},
-        **{f"chance_{habit.kind}": habit.chance for habit in habits.habits},
-        **{f"strength_{interval.low:.1f}": interval.share for interval in habits.intervals["weight"]},
-    }
-
-
-def row_with_examples(habits: HeadHabits) -> dict[str, object]:
-    """Return ``row`` with the examples of every kind of position and of every interval of every measure."""
-    return {
-        **row(habits),
-        "kinds": [
-            {"kind": habit.kind, "share": habit.share, "chance": habit.chance, "examples": _examples(habit.examples)}
-            for habit in habits.habits
-        ],
-        "intervals": {
-            name: [
-                {"low": one.low, "high": one.high, "share": one.share, "rare": one.is_rare,
-                 "examples": _examples(one.examples)}
-                for one in intervals
-            ]
-            for name, intervals in habits.intervals.items()
-        },
-    }  # fmt: skip
-
-
-def _examples(examples: Sequence[Example]) -> list[dict[str, object]]:
-    """Return examples as data: sentence, tokens, query, key and value.
-
-    In cross-attention, the tokens are those of the output, and "read" those of the source.
-    """
-    return [
-        {
-            "sentence": one.sentence,
-            "tokens": one.asked.displays,
-            **({} if one.read is one.asked else {"read": one.read.displays}),
-            "query": one.query,
-            "key": one.key,
-            "value": one.value,
-        }
-        for one in examples
-    ]
-
-
-def _write_file(path: Path, text: str) -> Path:
-    write_text(path, text)
-    return path

@@ -4,23 +4,28 @@ A head that is not needed alone may be one of several with the same role; and la
 contribution ("self-repair": McGrath et al. 2023; Rushing & Nanda 2024).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.attribution.direct_logit_attribution import Attribution, attribute
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.checkpoint_report import MAX_TRACED, answered_words
 from transformer.heads.firing_examples import Progress
 from transformer.interventions.direct_effects import remove_parts
 from transformer.interventions.experiment import experiment
 from transformer.layers.residual_stream import Part
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.probes import Edit
 from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import Head
 from transformer.runs.readings import nothing_read_error, with_task
+from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
+
+MAX_TRACED = 12
+MAX_WORDS = 12  # words of each output; an attribution takes one pass over the layers per word
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,16 @@ def removed_head(
     return RemovedHead(
         len(changes), whole.shape[1], tuple(group), float(means[0]), together, np.array(added), np.array(lost)
     )
+
+
+def answered_words(one: Trace) -> Iterator[Attribution]:
+    """Yield the attribution of every word of the output against the most likely alternative."""
+    question = prediction_rows(one)
+    logits = np.atleast_2d(one.values(question.logits))
+    for row, token in list(zip(question.rows, question.ids, strict=True))[:MAX_WORDS]:
+        others = np.argsort(-logits[row], kind="stable")[:2]
+        against = int(others[1] if others[0] == token else others[0])
+        yield attribute(one, None if question.logits == "classifier.logits" else row, token=token, against=against)
 
 
 def _without(head: Head) -> Edit:

@@ -13,10 +13,10 @@ SOURCES = {
     "multi30k-en-de": "github.com/multi30k/dataset, for non-commercial research and educational use",
     "sst2": "the Stanford Sentiment Treebank (Socher et al. 2013), binary version",
     "digits": "Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998, UCI Machine Learning Repository), "
-    "CC BY 4.0, the 1,797 pictures that scikit-learn has, as `python -m transformer digits --data DIR` writes them",
+    "CC BY 4.0, the 1,797 pictures that scikit-learn has, as docs/checkpoints.md writes them",
     "tinyshakespeare": "github.com/karpathy/char-rnn, public domain",
-    "tatoeba-pairs": "English texts of tatoeba-en-fr, cut in two by `python -m transformer pairs --data DIR`",
-    "tinyshakespeare-pairs": "lines of tinyshakespeare, paired by `python -m transformer pairs --data DIR`",
+    "tatoeba-pairs": "English texts of tatoeba-en-fr, cut in two as in docs/checkpoints.md",
+    "tinyshakespeare-pairs": "lines of tinyshakespeare, paired as in docs/checkpoints.md",
 }
 
 _PARTS = {"tatoeba-en": "tatoeba-en-fr", "tinyshakespeare-passages": "tinyshakespeare"}  # corpus → the folder it is in

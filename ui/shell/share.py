@@ -4,7 +4,7 @@ The address in the browser leaves out defaults; such a link contains everything,
 states the difference, on a server with other defaults.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
@@ -15,14 +15,12 @@ from ui.server.settings import settings
 from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
-from ui.shell.focus import CAME_FROM, CLASS, FINGERPRINT, NOTE, Focus, address_of, current
+from ui.shell.focus import CAME_FROM, CLASS, FINGERPRINT, NOTE, address_of, current
 from ui.shell.fragments import fragment
 from ui.words.texts import as_plain, common
 
 BUTTON = "share"
 LONGEST_NOTE = 500
-# Draws a download next to the link. A document consists of views, which this package must not import: app.py sets it.
-show_document: Callable[[Focus], None] | None = None
 
 
 def link(
@@ -82,8 +80,6 @@ def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
         st.caption(common("share.caption"))
         if web_page := settings().web_page:
             st.link_button(common("share.web"), web_link(web_page, shown_link), icon=":material/public:")
-        if show_document:
-            show_document(current())
         figure, window = heights()
         if figure:
             code = iframe(shown_link, title=title, figure=figure, window=window)

@@ -18,7 +18,6 @@ def document_of(
     kicker: str = "",
     lead: Sequence[Part] = (),
     about: Mapping[str, str] | None = None,
-    kind: str = "",
 ) -> str:
     """Build a document about ``checkpoint``, or several if ``None``; other arguments as in ``document``."""
     model = {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint} if checkpoint else {}
@@ -31,5 +30,4 @@ def document_of(
         about={**model, **(about or {})},
         language=language(),
         words=browser_words(),
-        kind=kind,
     )

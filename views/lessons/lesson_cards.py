@@ -1,16 +1,13 @@
-"""The Lessons page: a card for every lesson, and a worksheet for the view of any link."""
+"""The Lessons page: a card for every lesson, with its worksheet and answer key."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
 
-import transformer
-from ui.compute.loading import choosable_checkpoints
 from ui.shell import choice
-from ui.shell.fitting import fit_model, fit_trace
-from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
+from ui.shell.focus import Focus, address_of, current
 from ui.shell.guidance.guesses import score_of
 from ui.shell.guidance.lesson_bar import begin_lesson, just_finished, step_focus
 from ui.shell.guidance.lessons import Lesson
@@ -18,12 +15,9 @@ from ui.shell.in_class.class_address import address_for_class
 from ui.shell.navigation import GROUPS
 from ui.shell.page import Page
 from ui.words import texts
-from ui.words.catalogues import translate
-from ui.words.texts import as_plain
 from views.lessons.bug_exercise import BUGS, EXERCISE
-from views.lessons.worksheet import Sheet, lesson_sheet, link_to, read_link, with_figures, worksheet
-from views.lessons.worksheet_drawings import framed_figure, step_figures
-from views.lessons.worksheet_questions import view_sheet
+from views.lessons.worksheet import Sheet, lesson_sheet, link_to, with_figures, worksheet
+from views.lessons.worksheet_drawings import step_figures
 
 _LEAST_WIDTH = 290  # pixels of a card; as many as fit are beside each other
 _MOST_IN_A_ROW = 3
@@ -115,47 +109,6 @@ def _file(drawn: Callable[[], Sheet], *, key: bool, text: texts.PageText, langua
         return worksheet(drawn(), key=key, text=text).encode("utf-8", errors="replace")
 
 
-def worksheet_from_link(p: Page) -> None:
-    """Draw a box for a link, whose view becomes a worksheet."""
-    st.markdown(p.text["from_link_text"])
-    link = st.text_input(p.text["link"], key="worksheet link", placeholder=p.text["link_placeholder"])
-    if not link.strip():
-        return
-    try:
-        name, address = read_link(link, pages=_paths())
-    except ValueError as error:
-        st.warning(as_plain(translate(error)), icon=":material/link_off:")
-        return
-    sheet, focus, notes = sheet_of(name, address, text=p.text)
-    for note in notes:
-        st.caption(f":material/info: {as_plain(note)}")
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(p.text["made"].format(title=sheet.title, count=len(sheet.exercises)), width="content")
-        text, kept = p.text, replace(sheet, checkpoint=None)  # the server keeps it while this page is open
-
-        def drawn() -> Sheet:
-            return replace(kept, figure=framed_figure(name, focus, text=text), checkpoint=Page(name, focus).checkpoint)
-
-        _downloads(p, drawn, name=f"view-{name}")
-
-
-def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:
-    """Return the worksheet of the view of ``address``, its place, and a line about anything missing.
-
-    Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
-    """
-    focus, notes = Focus.from_address(address, default=default_of(address))
-    focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
-    if not focus.checkpoint:
-        raise transformer.CheckpointError("No checkpoint here can compute this.")
-    view = Page(name, focus)
-    view.focus, corrected = fit_model(focus, view.checkpoint.config)
-    view.focus, moved = fit_trace(view.focus, view.trace)
-    link = _link(name, replace(view.focus, lesson="", lesson_step=1), base=address_for_class())
-    sheet = view_sheet(view.text, view.focus, view.trace, text=text, link=link)
-    return sheet, view.focus, (*notes, *missing, *corrected, *moved)
-
-
 def _step_link(lesson: Lesson, number: int, focus: Focus, *, base: str) -> str:
     focus = replace(focus, came_from="")  # a printed link has no reader's own sentence
     focus = replace(focus, **step_focus(lesson, number, focus))
@@ -164,11 +117,6 @@ def _step_link(lesson: Lesson, number: int, focus: Focus, *, base: str) -> str:
 
 def _link(name: str, focus: Focus, *, base: str) -> str:
     return link_to(base, "" if name == _names()[0] else name, address_of(focus, whole=True))
-
-
-def _paths() -> dict[str, str]:
-    """Return the pages by the last part of their address, which is empty for the first page."""
-    return {"": _names()[0], **{name: name for name in _names()}}
 
 
 def _names() -> list[str]:

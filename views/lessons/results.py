@@ -53,7 +53,6 @@ def results(answered: Sequence[tuple[Lesson, Score, Sequence[Guess]]], *, text: 
         heading=text["results"],
         kicker="Glassformer",
         lead=[Blanks((text["sheet_name"], text["sheet_date"]))],
-        kind="paper",
     )
 
 

@@ -1,18 +1,14 @@
-"""Printable worksheets and their answer keys, made from a lesson or from a link to any view."""
+"""Printable worksheets of lessons, and their answer keys."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import urlencode
 
-from charts.documents.document_parts import Blanks, Drawing, Exercises, Facts, Grid, Link, Paragraph, Part, Question
-from transformer import Checkpoint
-from transformer.errors import MessageError
+from charts.documents.document_parts import Blanks, Drawing, Exercises, Grid, Link, Paragraph, Part, Question
 from ui.server.network_address import is_local
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Lesson, Step
 from ui.show.documents import document_of
-
-LONGEST_LINK = 20_000
 
 
 @dataclass(frozen=True)
@@ -37,19 +33,11 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Exercises under a title and an aim.
-
-    ``facts``: pairs of a name and plain text. ``link`` opens what it is about, ``figure`` shows it.
-    """
+    """Exercises under a title and an aim."""
 
     title: str
     aim: str
     exercises: tuple[Exercise, ...]
-    facts: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-    link: str = ""
-    figure: Sequence[Part] = ()
-    checkpoint: Checkpoint | None = None
 
 
 def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int], str]) -> Sheet:
@@ -89,55 +77,21 @@ def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
     return f"{base.rstrip('/')}/{path}?{urlencode(address)}"
 
 
-def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the page that a link opens, and its parameters.
-
-    ``pages`` has their names by the last part of their address.
-
-    Raises ``ValueError`` with a sentence for the person who pasted it.
-    """
-    link = link.strip()
-    if len(link) > LONGEST_LINK:
-        raise MessageError(
-            "This link has {length} characters; links of this app have at most {most}.",
-            length=len(link),
-            most=LONGEST_LINK,
-        )
-    try:
-        parts = urlsplit(link)
-    except ValueError:
-        parts = urlsplit("")
-    parameters = dict(parse_qsl(parts.query))
-    path = parts.path.rstrip("/").rpartition("/")[2]
-    if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise MessageError("This is not a link: copy the whole address of a page of this app, with http:// in front.")
-    if path not in pages:
-        raise MessageError(
-            "There is no page {name} in this app; it has {pages}.",
-            name=repr(path),
-            pages=", ".join(sorted(pages.values())),
-        )
-    return pages[path], parameters
-
-
 def worksheet(sheet: Sheet, *, key: bool, text: Mapping[str, str]) -> str:
     """Write the whole file: the worksheet, or with ``key`` its answers."""
     kind = text["sheet_key" if key else "sheet"]
     code = text["sheet_code"]
     blanks = [] if key else [Blanks((text["sheet_name"], text["sheet_date"]))]
-    about: list[Part] = [Facts(sheet.facts), _link(sheet.link, code), *map(Paragraph, sheet.notes), *sheet.figure]
     exercises = [
         (exercise.title, _parts(exercise, key=key, code=code, why=text["sheet_why"])) for exercise in sheet.exercises
     ]
     return document_of(
-        sheet.checkpoint,
+        None,
         f"{sheet.title} · {kind}",
-        [*about, Exercises(exercises)],
+        [Exercises(exercises)],
         heading=sheet.title,
         kicker=f"Glassformer · {kind}",
         lead=[Paragraph(sheet.aim), *blanks],
-        about={"view": sheet.link},
-        kind="paper",
     )
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 import re
 import statistics
@@ -16,7 +13,6 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from tests.transformer.interventions.test_activation_patching import CLEAN, KINDS, corrupted
-from transformer.__main__ import main
 from transformer.attribution.direct_logit_attribution import attribute
 from transformer.errors import InputError
 from transformer.heads.head_roles import head_roles, summarise
@@ -238,28 +234,6 @@ def test_spread() -> None:
     assert Spread.of([math.nan]).count == 0
     assert Spread.of([1.0, math.nan, 3.0]) == (2.0, pytest.approx(math.sqrt(2)), 2)
     assert math.isnan(Spread.of([1.0]).std)
-
-
-def test_the_command_says_and_writes_the_same(
-    checkpoints_folder: Path, tiny_checkpoint: Callable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    checkpoint = tiny_checkpoint("gpt")
-    pairs = pairs_of(checkpoint, "gpt")
-    file, out = tmp_path / "pairs.csv", tmp_path / "heads.csv"
-    file.write_text("clean,corrupted\n" + "".join(f"{a},{b}\n" for a, b in pairs))
-    command = ["batch", "--checkpoint", str(checkpoints_folder / "tiny-gpt"), str(file)]
-    assert main([*command, "--json", "--out", str(out)]) == 0
-    said = json.loads(capsys.readouterr().out)
-    expected = measured(checkpoint, pairs).records()
-    rows = list(csv.DictReader(io.StringIO(out.read_text())))
-    assert len(rows) == len(expected) == len(said["parts"])
-    for row, wanted, one in zip(rows, expected, said["parts"], strict=True):
-        assert row["patched_mean"] == ("" if math.isnan(wanted["patched_mean"]) else str(wanted["patched_mean"]))
-        assert one["attribution_mean"] == pytest.approx(wanted["attribution_mean"], abs=1e-6)
-    file.write_text(file.read_text() + f"{pairs[0][0]},The cat.\n")
-    assert main(command) == 2
-    printed = capsys.readouterr()
-    assert "Line 4" in printed.err and "The cat." not in printed.out and "decoder self 1" in printed.out
 
 
 def test_a_notebook_gets_the_same_as_a_table(tiny_checkpoint: Callable) -> None:

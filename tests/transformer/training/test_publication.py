@@ -13,7 +13,7 @@ from transformer.__main__ import main
 from transformer.files.checkpoints import load_weights
 from transformer.files.model_card import best_row, checkpoint_step
 from transformer.files.snapshots import quantise, snapshot, snapshot_steps
-from transformer.training.publication import best_dev_score
+from transformer.training.publication import best_dev_score, earlier_steps, publish_snapshots
 from transformer.training.run_state import COLUMNS, write_history
 
 RECIPE = """
@@ -141,23 +141,20 @@ def test_the_snapshots_before_the_checkpoint_are_published_in_eight_bits(workpla
     assert torch.equal(published.get_parameter(name), numbers * scale.float()[:, None])
 
 
-def test_snapshots_of_a_run_that_was_published_without_them(workplace, tmp_path, capsys):
+def test_snapshots_of_a_run_that_was_published_without_them(workplace, tmp_path):
     main(workplace)
     out, run = tmp_path / "out", tmp_path / "run"
     (out / "README.md").unlink()  # without a card, the history says which step was kept
     write_history(out / "history.csv", [{"step": 5, "dev_score": 1.0}])
-    command = ["snapshots", "--run-directory", str(run), "--output", str(out)]
-    capsys.readouterr()
-    assert main(command) == 0
-    assert capsys.readouterr().out == "step 0\nstep 4\n"
-    assert main([*command, "--steps", "4"]) == 0
+    assert publish_snapshots(run, out, earlier_steps(run, out)) == (0, 4)
+    publish_snapshots(run, out, [4])
     assert snapshot_steps(out) == (4,), "the one of another step is gone"
-    assert main([*command, "--steps", "0,3"]) == 2
-    assert "no snapshot of step 3 from before the checkpoint" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="no snapshot of step 3 from before the checkpoint"):
+        publish_snapshots(run, out, [0, 3])
     write_history(out / "history.csv", [{"step": 4, "dev_score": 1.0}])
-    assert main([*command, "--steps", "4"]) == 2
-    assert "it has snapshots of steps 0" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="it has snapshots of steps 0"):
+        publish_snapshots(run, out, [4])
     (out / "config.json").write_text("{}")
-    assert main([*command, "--steps", "0"]) == 2
-    assert "the snapshots of this run do not fit it" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="the snapshots of this run do not fit it"):
+        publish_snapshots(run, out, [0])
     assert snapshot_steps(out) == (4,), "what was refused has changed nothing"
