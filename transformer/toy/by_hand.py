@@ -2,7 +2,7 @@
 
 It has the modules of every other model of this package: one post-norm layer (Vaswani et al. 2017, §3.1), d_model 4, one
 head or two, a vocabulary of eight words. ``by_hand.toml`` holds its weights, numbers with one decimal, which
-``transformer.toy.fit_by_hand`` has found.
+were found by training.
 
     sheet = load_sheet()
     numbers = forward_pass(sheet, [sheet.ids["the"], sheet.ids["cat"]])

@@ -1,4 +1,4 @@
-"""The printed sheet: with blanks or with solutions, and with different numbers for every student."""
+"""The printed sheet, with blanks in the row of the last word."""
 
 from __future__ import annotations
 
@@ -20,85 +20,50 @@ from charts.toolkit.numbers import number
 from ui.shell.page import Page
 from ui.show.documents import document_of
 from ui.words import texts
-from views.by_hand.by_hand_view_model import ByHandViewModel, Cell, SheetChoices
+from views.by_hand.by_hand_view_model import ByHandViewModel, SheetChoices
 
-MOST = 40  # sheets in one file
-CHANGES = 8  # weights that differ between two students
-CAT, DOG = 1, 2  # ids
-_VARIED = ("WQ", "WK", "WV", "WO", "W1", "W2")
 _CHANNELS = ("1", "2", "3", "4")
 
 
-def offer_papers(p: Page, choices: SheetChoices) -> None:
-    """Draw the menu that makes the sheets."""
-    with (
-        st.container(key="by hand print", width="content"),
-        st.popover(p.text["print"], icon=":material/print:", key="by hand papers"),
-    ):
-        st.caption(p.text["print_text"])
-        with st.container(horizontal=True):
-            seed = st.number_input(p.text["print_seed"], 1, 9999, 1, key="by hand seed", width=140)
-            count = st.number_input(p.text["print_count"], 1, MOST, 1, key="by hand count", width=140)
-        language = texts.language()
-        for kind, icon in (("sheet", ":material/edit_note:"), ("key", ":material/key:")):
-            made = partial(_file, choices, range(int(seed), int(seed + count)), kind == "key", p.text, language)
-            st.download_button(
-                p.text[f"print_{kind}"],
-                data=made,
-                file_name=f"by-hand-{kind}-{int(seed)}.html",
-                mime="text/html",
-                icon=icon,
-                key=f"by hand {kind}",
-                on_click="ignore",
-            )
+def offer_paper(p: Page, choices: SheetChoices) -> None:
+    """Draw the button that downloads the sheet for printing."""
+    with st.container(key="by hand print", width="content"):
+        st.download_button(
+            p.text["print"],
+            data=partial(_file, choices, p.text, texts.language()),
+            file_name="by-hand.html",
+            mime="text/html",
+            icon=":material/print:",
+            help=p.text["print_help"],
+            key="by hand sheet",
+            on_click="ignore",
+        )
 
 
-def _file(choices: SheetChoices, seeds: Sequence[int], solved: bool, text: texts.PageText, language: str) -> bytes:
+def _file(choices: SheetChoices, text: texts.PageText, language: str) -> bytes:
     with texts.use_language(language):  # the file is generated outside the session's run
-        return papers(choices, seeds, solved=solved, text=text).encode()
+        return paper(choices, text=text).encode()
 
 
-def papers(choices: SheetChoices, seeds: Sequence[int], *, solved: bool, text: texts.PageText) -> str:
-    """Write one file with a sheet for each seed; ``solved`` fills in the blanks."""
-    sheets: list[Part] = [_sheet(varied(choices, seed), seed, solved=solved, text=text) for seed in seeds]
-    return document_of(None, text["paper_title"], sheets, kicker="Glassformer", kind="paper")
+def paper(choices: SheetChoices, *, text: texts.PageText) -> str:
+    """Write the sheet as one file."""
+    return document_of(None, text["paper_title"], [_sheet(choices, text=text)], kicker="Glassformer")
 
 
-def varied(choices: SheetChoices, seed: int) -> SheetChoices:
-    """Return varied choices: eight weights change by up to 0.3, and cat and dog may be swapped."""
-    random = np.random.default_rng(seed)
-    swap = {CAT: DOG, DOG: CAT} if random.random() < 0.5 else {}
-    sheet = ByHandViewModel(choices).sheet
-    cells: dict[Cell, float] = dict(choices.cells)
-    places = [(name, r, c) for name in _VARIED for r, c in zip(*np.nonzero(sheet.parameters[name]), strict=True)]
-    for place in random.permutation(len(places))[:CHANGES]:
-        name, row, column = places[place]
-        moved = sheet.parameters[name][row, column] + random.choice((-0.3, -0.2, -0.1, 0.1, 0.2, 0.3))
-        cells[name, int(row), int(column)] = round(float(moved), 2)
-    return SheetChoices(tuple(swap.get(word, word) for word in choices.words), choices.n_heads, cells)
-
-
-def _sheet(choices: SheetChoices, seed: int, *, solved: bool, text: texts.PageText) -> NumberSheet:
+def _sheet(choices: SheetChoices, *, text: texts.PageText) -> NumberSheet:
     view_model = ByHandViewModel(choices)
     vocabulary = view_model.vocabulary(texts.language())
     words = [vocabulary[word] for word in choices.words]
-    kicker = text["paper_kicker_key" if solved else "paper_kicker"].format(seed=seed)
-    above: list[Part] = [Paragraph(f"**{text['paper_title']}** · {kicker}")]
-    if not solved:
-        above.append(Blanks((text["paper_name"], text["paper_date"])))
+    above: list[Part] = [
+        Paragraph(f"**{text['paper_title']}**"),
+        Blanks((text["paper_name"], text["paper_date"])),
+    ]
     above.append(Paragraph(text["paper_task"].format(text=" ".join(words), last=words[-1])))
     above.append(Paragraph(f"{text['paper_bias']} {text['paper_masked']}", "hint"))
-    answer = (
-        [Paragraph(f"**{text['paper_answer']}: {view_model.next_word(texts.language())}**")]
-        if solved
-        else [Blanks((text["paper_answer"],))]
-    )
-    return NumberSheet(above, _strips(view_model, words, vocabulary, solved=solved), answer)
+    return NumberSheet(above, _strips(view_model, words, vocabulary), [Blanks((text["paper_answer"],))])
 
 
-def _strips(
-    view_model: ByHandViewModel, words: Sequence[str], vocabulary: Sequence[str], *, solved: bool
-) -> list[list[SheetTable]]:
+def _strips(view_model: ByHandViewModel, words: Sequence[str], vocabulary: Sequence[str]) -> list[list[SheetTable]]:
     """Lay the tables out as six strips, from the embedding to the probabilities."""
     numbers, n_heads = view_model.numbers, view_model.choices.n_heads
     last = len(words) - 1
@@ -116,7 +81,7 @@ def _strips(
         values = np.hstack([numbers[name] for name in names])
         rows = []
         for r, row in enumerate(values):
-            kind = ("answer" if solved else "blank") if r == last else ""
+            kind = "blank" if r == last else ""
             cells = [
                 SheetNumber("", "masked") if causal and c > r else SheetNumber(_written(value), kind)
                 for c, value in enumerate(row)

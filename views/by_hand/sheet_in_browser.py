@@ -22,7 +22,7 @@ from ui.shell.reducer import send
 from ui.show.figures import source_of
 from ui.words.texts import PageText, language
 from views.by_hand.by_hand_view_model import STEPS, ByHandViewModel, SheetChoices, Step
-from views.by_hand.papers import offer_papers
+from views.by_hand.papers import offer_paper
 
 STYLE = Path(__file__).with_name("page.css")
 _KEY = "by hand"
@@ -43,7 +43,7 @@ def chosen() -> SheetChoices:
 
 @fragment
 def draw_sheet(p: Page) -> None:
-    """Draw the sheet and the menu of its printed versions; changes are kept in the URL."""
+    """Draw the sheet and the button that prints it; changes are kept in the URL."""
     with guard():
         choices = chosen()
         texts = choices.to_texts() | {"step": _known(choice.value(_STEP))}
@@ -54,7 +54,7 @@ def draw_sheet(p: Page) -> None:
             on_state_change=_keep,
             on_opened_change=_open,
         )
-        offer_papers(p, choices)
+        offer_paper(p, choices)
 
 
 def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, str]) -> dict[str, Any]:

@@ -6,9 +6,7 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-import torch
 
-from transformer.toy import fit_by_hand
 from transformer.toy.by_hand import HEAD_COUNTS, MAX_WORDS, PARAMETERS, Sheet, forward_pass, load_sheet, sheet_model
 
 EN = load_sheet().words["en"]
@@ -90,23 +88,6 @@ def test_an_edit_leaves_the_stored_sheet_alone() -> None:
     edited = load_sheet().edited({("WQ", 0, 1): 5.0}, n_heads=1)
     assert edited.parameters["WQ"][0, 1] == 5
     np.testing.assert_array_equal(load_sheet().parameters["WQ"], before)
-
-
-def test_the_fit_lowers_its_loss_and_writes_a_sheet_that_can_be_read(tmp_path, monkeypatch) -> None:
-    first, _ = fit_by_hand.fit(models=2, steps=4)
-    last, weights = fit_by_hand.fit(models=2, steps=60)
-    assert (last < first).all()
-    file = tmp_path / "sheet.toml"
-    file.write_text(fit_by_hand.as_toml(weights, 0), encoding="utf-8")
-    monkeypatch.setattr("transformer.toy.by_hand.FILE", file)
-    load_sheet.cache_clear()
-    try:
-        sheet = load_sheet()
-        assert sheet.text == tuple(EN.index(word) for word in ["the", "cat", "sat", "on", "the"])
-        query = weights[PARAMETERS["WQ"]][0].T
-        torch.testing.assert_close(torch.from_numpy(sheet.parameters["WQ"]).float(), query)
-    finally:
-        load_sheet.cache_clear()
 
 
 def test_one_pass_worked_out_on_paper() -> None:
