@@ -1,4 +1,4 @@
-"""The command ``web`` of ``python -m transformer``, which belongs to the program and not to the library."""
+"""Command ``web`` of ``python -m transformer``, which needs the program, not only the library."""
 
 import sys
 from pathlib import Path

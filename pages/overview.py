@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from ui.shell import embedded
 from ui.shell.below import below_the_picture
 from ui.shell.page import Page, page
 from ui.shell.presentation.presenter import is_presenting
@@ -25,9 +24,8 @@ with page("overview", strip=False, begins=begins) as p:
         st.caption(f":material/info: {as_plain(translate(note))}")
     (present_answer if is_presenting() else show_answer)(p, view_model_of(p))
     living_picture(p)
-    if not embedded.is_embedded():  # an embedded page shows one figure alone, and the blocks would come first
-        st.markdown(f"#### {p.text['blocks']}")
-        shape = {"tokens": len(p.trace.tokens(p.trace.stacks[-1])), "width": p.checkpoint.config.d_model}
-        st.caption(p.text["diagram_hint"].format(**shape))
-        model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
+    st.markdown(f"#### {p.text['blocks']}")
+    shape = {"tokens": len(p.trace.tokens(p.trace.stacks[-1])), "width": p.checkpoint.config.d_model}
+    st.caption(p.text["diagram_hint"].format(**shape))
+    model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
     below_the_picture(lambda: show_more(p))

@@ -18,7 +18,6 @@ const BUNDLES = {
   "charts/canvas/pdf_carrier.bundle.js": "charts/canvas/source/pdf/carrier.js",
   "charts/canvas/picture.bundle.js": "charts/canvas/source/picture.js",
   "ui/show/exports.bundle.js": "ui/show/exports.js",
-  "ui/show/save_file.bundle.js": "ui/show/save_file.js",
   "web/site.bundle.js": "web/source/site.js",
   "web/worker.bundle.js": "web/source/worker.js",
 };
@@ -32,7 +31,7 @@ function digestOfSources(...folders) {
     .flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile());
   const files = modules.map((entry) => relative(ROOT, join(entry.parentPath ?? entry.path, entry.name)));
-  const shown = ["exports", "plotly_paper", "plotly_picture", "plotly_turned", "save_file"];
+  const shown = ["exports", "plotly_picture"];
   const others = ["charts/canvas/build.js", "charts/canvas/page.html", ...shown.map((name) => `ui/show/${name}.js`)];
   const digest = createHash("sha256");
   for (const file of [...files, ...others].sort()) digest.update(`${file}\n`).update(readFileSync(join(ROOT, file)));

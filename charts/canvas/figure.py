@@ -52,7 +52,6 @@ class CanvasFigure:
         values = {
             "title": escape(self.metadata["title"]),
             "language": "en",
-            "provenance": "",
             "payload": base64.b64encode(self.packed()).decode("ascii"),
             "script": base64.b64encode(packed_module()).decode("ascii"),
         }

@@ -9,7 +9,7 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-from charts.toolkit import paper, style
+from charts.toolkit import style
 
 FOLDER = Path(__file__).parent
 
@@ -20,7 +20,7 @@ def canvas_colours() -> dict[str, object]:
         "sequential": style.SEQUENTIAL,
         "diverging": style.DIVERGING,
         "diverging_on_dark": style.DIVERGING_ON_DARK,
-        "print": paper.PRINT,
+        "print": style.PRINT,
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }

@@ -9,7 +9,6 @@ from pathlib import Path
 from charts.canvas.module import packed_module
 from charts.documents.document_parts import Part, join_html, markdown_html
 
-_SHORT_DIGITS = 12  # digits of a fingerprint that are displayed
 _STYLE = Path(__file__).with_name("document.css")
 # As in charts/canvas/page.html: no host is contacted, whatever was typed.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -30,7 +29,6 @@ def document(
     heading: str = "",
     kicker: str = "",
     lead: Sequence[Part] = (),
-    about: Mapping[str, str] | None = None,
     language: str = "en",
     words: Mapping[str, str] | None = None,
 ) -> str:
@@ -42,35 +40,24 @@ def document(
         heading: The title as Markdown, if it uses any.
         kicker: Plain text above the heading.
         lead: Parts below the heading.
-        about: Origin of the document (checkpoint, fingerprint, sentence, target, view: an address). It is in the head
-            as ``<meta name="glassformer:…">`` and in every file that is saved from a figure. The model is named above
-            the heading.
         language: Language of the texts, e.g. ``"fr"``.
         words: Words of the figures, from English to ``language``.
     """
-    fields = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
     body = join_html(parts)
-    kicker = " · ".join([kicker, *_model(fields)])  # if it came last, this line could take a page of its own
     above = f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
     page = [
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
         f"<title>{escape(title)}</title>",
-        *(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in fields.items()),
         f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n</head>",
         '<body class="paper">',
         f"<header>{above}<h1>{markdown_html(heading) or escape(title)}</h1>{join_html(lead)}</header>",
         f"<main>\n{body}\n</main>",
-        *_drawing_scripts(body, {"words": dict(words or {}), "language": language, "view": fields}),
+        *_drawing_scripts(body, {"words": dict(words or {}), "language": language}),
         "</body>\n</html>\n",
     ]
     return "\n".join(page)
-
-
-def _model(fields: Mapping[str, str]) -> list[str]:
-    """Return a line that names the model, so readers can tell whether two documents belong together."""
-    return [f"{fields['checkpoint']} ({fields['fingerprint'][:_SHORT_DIGITS]})"] if "fingerprint" in fields else []
 
 
 def _drawing_scripts(body: str, shared: Mapping[str, object]) -> list[str]:

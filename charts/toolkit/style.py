@@ -26,6 +26,11 @@ SEQUENTIAL = (
     *("#1d0f3e", "#241857", "#282570", "#2a3881", "#2a4b90", "#195e9c", "#00719f", "#0083a1", "#0295a3"),
     *("#01a5a3", "#02b79f", "#04c696", "#46d485", "#7ede75", "#abe665", "#d6ec56", "#fdf14e"),
 )
+# On white paper: from nothing (nearly white) to much (dark), in equal steps of OKLab, which also works in grey.
+PRINT = (
+    *("#f5fbff", "#dbeefc", "#c2e0f8", "#a9d3f4", "#90c5f0", "#78b6eb", "#60a7e7", "#4698e2", "#3c89d3", "#377bc0"),
+    *("#316cae", "#2b5e9c", "#24518a", "#1e4479", "#173768", "#112b57", "#0a1f47"),
+)
 # Equal steps in OKLab from blue (negative) over near-white (0) to orange-brown (positive), both arms equally long.
 DIVERGING = (
     *("#163583", "#1e4da0", "#2766bd", "#307fdb", "#5499e2", "#7ab1e6", "#a0c7ea", "#c8ddee", "#f2f2f2"),

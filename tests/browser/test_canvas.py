@@ -243,62 +243,6 @@ def test_the_keyboard_zooms_around_the_cursor(show):
     assert canvas.tip() == ""
 
 
-class FakeAudio:
-    """A stand-in for audio: a script that records oscillators instead of playing them."""
-
-    SCRIPT = """
-    () => {
-      window.heard = [];
-      class Node { connect(next) { return (this.next = next); } }
-      const parameter = () => ({ value: 0, setValueAtTime() {}, linearRampToValueAtTime() {} });
-      class Oscillator extends Node {
-        frequency = parameter();
-        start(at) { window.heard.push({ at, frequency: this.frequency.value, pan: this.next.next.pan.value }); }
-        stop() {}
-      }
-      window.AudioContext = class {
-        currentTime = 0;
-        createOscillator() { return new Oscillator(); }
-        createGain() { return Object.assign(new Node(), { gain: parameter() }); }
-        createStereoPanner() { return Object.assign(new Node(), { pan: parameter() }); }
-        close() {}
-      };
-    }
-    """
-
-
-def test_a_row_is_heard_as_one_tone_per_allowed_column_and_read_in_braille(show):
-    canvas = show("map")
-    keyboard = canvas.page.keyboard
-    canvas.page.evaluate(FakeAudio.SCRIPT)
-    canvas.page.evaluate(f"""() => {{
-        window.tips = [];
-        const tip = {FIND_CANVAS}.getRootNode().querySelector(".tip");
-        new MutationObserver(() => window.tips.push(tip.textContent)).observe(tip, {{ childList: true }});
-    }}""")
-    canvas.page.locator("canvas").focus()
-    for key in ("ArrowDown", "PageDown", "Home", "ArrowUp", "ArrowUp"):
-        keyboard.press(key)
-    row = len(canvas_harness.SENTENCE) - 3
-    weights = SEEN.weights[2][row, : row + 1]
-    keyboard.press("b")
-    text = canvas.live()
-    assert text.startswith(f"‘{canvas_harness.SENTENCE[row]}’ looks at")
-    assert text.endswith("".join("⠀⣀⣤⣶⣿"[int(np.ceil(4 * weight))] for weight in weights) + "⠒⠒")
-    canvas.page.evaluate("window.tips = []")
-    keyboard.press("s")
-    heard = canvas.page.evaluate("window.heard")
-    assert [tone["frequency"] for tone in heard] == pytest.approx(220 * 2 ** (2 * weights[weights > 0]))
-    times, pans = [tone["at"] for tone in heard], [tone["pan"] for tone in heard]
-    assert times == sorted(times) and pans == sorted(pans)
-    assert pans[0] == -1 and pans[-1] < 1  # the last two columns are masked
-    back = f"‘{canvas_harness.SENTENCE[row]}’ looks at ‘<s>’"
-    assert eventually(
-        canvas.page, lambda: canvas.page.evaluate("window.tips.length") > 3, True
-    )  # the cursor moves along
-    assert eventually(canvas.page, lambda: canvas.tip().startswith(back), True)
-
-
 def test_the_space_bar_paints_on_a_mask(in_the_app):
     canvas = in_the_app("mask")
     canvas.page.locator("canvas").focus()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from html.parser import HTMLParser
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import eventually, settle
-from tests.browser.scenes import painted
 from tests.browser.seen import change_every_control, seen
 from tests.nights import by_day
 from tests.pages.test_links import GONE, SAID_OF_GONE
@@ -69,36 +67,6 @@ def test_a_link_shows_the_same_picture_to_somebody_else(
     same = eventually(second, lambda: without_note(seen(second)) == seen(first), True)
     assert same, f"{link}\n{difference(seen(first), without_note(seen(second)))}"
     assert seen(first)["text"]
-
-
-def test_the_line_for_another_page_shows_this_figure_alone_and_fills_its_frame(
-    app: str, visit: Callable[..., Page]
-) -> None:
-    picture = "canvas => canvas.getAttribute('aria-label') + JSON.parse(canvas.dataset.geometry).stepY"
-    first = visit(f"{app}/attention?{urlencode(VIEW)}", width=1280, height=720)
-    map_ = first.get_by_test_id("stMain").locator("canvas[data-geometry]").first
-    painted(map_)
-    meant, whole = map_.evaluate(picture), first.locator("canvas[data-geometry]").count()
-    first.locator(".st-key-share").get_by_role("button").first.click()
-    line: dict[str, str] = {}
-    parser = HTMLParser()
-    parser.handle_starttag = lambda _, attributes: line.update(attributes)
-    parser.feed(first.get_by_test_id("stCode").filter(has_text="<iframe").inner_text())
-    other = visit(line["src"], width=932, height=int(line["height"]))
-    figure = other.locator("[data-figure-alone]")
-    expect(figure).to_be_visible()
-    shown = other.locator("canvas[data-geometry]").filter(visible=True)
-    expect(shown).to_have_count(1)
-    assert whole > 1 and eventually(other, lambda: shown.evaluate(picture), meant)
-    for part in ("stHeader", "stToolbar", "stSidebar", "stHeading", "stAlert", "stRadio", "stButtonGroup"):
-        expect(other.get_by_test_id(part).filter(visible=True)).to_have_count(0)
-
-    def fills_its_frame() -> bool:
-        box = figure.bounding_box()
-        return box["x"] == box["y"] == 8 and abs(box["y"] + box["height"] + 8 - int(line["height"])) <= 1
-
-    assert eventually(other, fills_its_frame, True), figure.bounding_box()
-    assert other.get_by_test_id("stMain").evaluate("main => main.scrollHeight <= main.clientHeight")
 
 
 @pytest.mark.parametrize("name", by_day(["surgery", "", "lessons"], ["surgery"]))

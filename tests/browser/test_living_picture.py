@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
@@ -692,68 +691,6 @@ def test_all_heads_are_listed_where_nothing_is_below_them(show: Callable, transl
         page.set_viewport_size({"width": 960, "height": 720})
         page.get_by_role("button", name="Heads").click()
         assert geometry(page)["heads"] == list(range(translated.checkpoint.config.n_heads))
-
-
-def film_frames(webm: bytes) -> list[int]:
-    """Return the times of its frames in milliseconds: the SimpleBlocks of its Clusters (RFC 9559)."""
-    inside = {b"\x18\x53\x80\x67", b"\x1f\x43\xb6\x75"}  # Segment, Cluster
-    at, cluster, found = 0, 0, []
-    while at < len(webm):
-        length = 9 - webm[at].bit_length()
-        name, at = webm[at : at + length], at + length
-        width = 9 - webm[at].bit_length()
-        size = int.from_bytes(webm[at : at + width], "big") & ((1 << 7 * width) - 1)
-        at += width
-        if name == b"\xe7":
-            cluster = int.from_bytes(webm[at : at + size], "big")
-        if name == b"\xa3":
-            found.append(cluster + int.from_bytes(webm[at + 1 : at + 3], "big", signed=True))
-        at += 0 if name in inside else size
-    return found
-
-
-@pytest.mark.parametrize("motion", by_day(["no-preference", "reduce"], ["no-preference"]))
-def test_the_run_is_saved_as_a_film(show: Callable, traces: Callable, seats: Seats, motion: str) -> None:
-    with show(traces("gpt")) as page:
-        page.emulate_media(reduced_motion=motion)
-        page.get_by_role("button", name="Speed").click()
-        page.get_by_role("button", name="Speed").click()
-        page.get_by_role("button", name="Export").click()
-        with page.expect_download(timeout=120_000) as saved:
-            page.get_by_role("button", name="Record the animation as a video").click()
-            expect(page.get_by_role("progressbar", name="Recording the animation")).to_be_visible()
-        expect(page.get_by_role("progressbar")).to_have_count(0)
-        assert geometry(page)["beat"] == geometry(page)["beats"] - 1
-        webm = Path(saved.value.path()).read_bytes()
-        assert saved.value.suggested_filename.endswith(".webm") and webm[:4] == b"\x1a\x45\xdf\xa3"
-        times = film_frames(webm)
-        assert len(times) > geometry(page)["beats"] / 2 and times == sorted(times)  # a busy machine drops frames
-    # A page of its own, because the figure's policy forbids videos.
-    with seats.taken() as seat:
-        length, *size = seat.page.evaluate(
-            """(data) => new Promise((done, fail) => {
-                const film = document.createElement("video");
-                film.onloadedmetadata = () => done([film.duration * 1000, film.videoWidth, film.videoHeight]);
-                film.onerror = () => fail(film.error);
-                film.src = "data:video/webm;base64," + data;
-            })""",
-            b64encode(webm).decode(),
-        )
-    assert length == pytest.approx(times[-1] - times[0], abs=1500) and min(size) > 300
-
-
-def test_a_film_can_be_cancelled(show: Callable, traces: Callable) -> None:
-    with show(traces("gpt")) as page:
-        saved = []
-        page.on("download", lambda download: saved.append(download))
-        page.get_by_role("button", name="Export").click()
-        page.get_by_role("button", name="Record the animation as a video").click()
-        page.wait_for_timeout(500)
-        page.get_by_role("button", name="Cancel").click()
-        expect(page.get_by_role("progressbar")).to_have_count(0)
-        expect(page.get_by_role("button", name="Play")).to_be_visible()
-        page.wait_for_timeout(300)
-        assert not saved
 
 
 def test_the_controls_outlive_what_python_sends_anew(app: str, visit: Callable[..., Page]) -> None:

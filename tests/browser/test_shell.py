@@ -273,8 +273,6 @@ def test_share_copies_by_buttons_that_have_names(app: str, visit: Callable[..., 
     page.get_by_role("button", name="Copy the link").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert "sentence=The+dog+sleeps." in page.evaluate("() => navigator.clipboard.readText()")
-    page.get_by_role("button", name="Copy the HTML").click()
-    assert eventually(page, lambda: page.evaluate("() => navigator.clipboard.readText()").startswith("<iframe"), True)
     for code in page.get_by_test_id("stCode").all():
         cut = code.locator("code").evaluate("n => n.parentElement.scrollWidth > n.parentElement.clientWidth + 1")
         assert not cut, "a line that is cut off"

@@ -17,7 +17,7 @@ BUNDLES = sorted(path for folder in ("charts", "ui", "views", "web") for path in
 
 def digest_of_sources(*folders: str) -> str:
     """Compute the hash as ``charts/canvas/build.js`` does."""
-    shown = ("exports", "plotly_paper", "plotly_picture", "plotly_turned", "save_file")
+    shown = ("exports", "plotly_picture")
     others = ("charts/canvas/build.js", "charts/canvas/page.html", *(f"ui/show/{name}.js" for name in shown))
     modules = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     digest = hashlib.sha256()

@@ -8,7 +8,6 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said, with_e
 from transformer.predictions.answer_probabilities import read_answer
-from ui.shell import embedded
 from ui.words.texts import page_text
 
 TEXT = page_text("overview")
@@ -89,12 +88,3 @@ def test_the_tour_begins_on_the_first_screen(open_app, monkeypatch) -> None:
 
 def test_no_tour_without_the_model_that_it_is_about(open_app) -> None:
     assert "take the tour" not in [button.key for button in open_app("overview").button]
-
-
-def test_a_frame_in_another_page_has_the_living_picture_and_no_other(open_app, monkeypatch) -> None:
-    """The blocks would be drawn first, and only the first figure is shown."""
-    assert TEXT["blocks"] in said(open_app("overview", checkpoint="tiny-gpt"))
-    monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as with embed=true in the address
-    app = open_app("overview", checkpoint="tiny-gpt")
-    is_fine(app)
-    assert TEXT["blocks"] not in said(app)

@@ -45,8 +45,6 @@ def marked_in_scripts() -> dict[str, str]:
         code = script.read_text(encoding="utf-8")
         said = re.findall(r'say\(\s*"([^"]+)"', code)
         said += [one for pair in re.findall(r'(?:[bB]utton|save)\(\s*"([^"]+)",\s*"([^"]+)"', code) for one in pair]
-        said += re.findall(r'save\(\s*[\w.]+,\s*"([^"]+)"', code)  # the name of a film states its format
-        said += re.findall(r'field\(\s*"([^"]+)"', code) + re.findall(r'"(\d+ mm, [^"]+)"', code)
         said += [one for pair in re.findall(r'say\(\s*\w+\s*\? "([^"]+)"\s*: "([^"]+)",?\s*\)', code) for one in pair]
         found |= {words: str(script.relative_to(ROOT)) for words in said if words not in {*SIGNS, *found}}
     return found

@@ -111,7 +111,6 @@ TEST_IDS = {
     "stPopover",
     "stPopoverButton",
     "stSelectbox",
-    "stSidebar",
     "stSidebarContent",
     "stSidebarHeader",
     "stSidebarUserContent",

@@ -10,7 +10,7 @@ export default function ({ data, setTriggerValue }) {
   const root = document.documentElement;
   root.lang = data.language;
   root.style.setProperty("--other-pages", JSON.stringify(data.others)); // page.css
-  globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/provenance.js)
+  globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/caption.js)
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
   makeOneEntry(data.pages);
   showWhatIsSaid();
@@ -20,10 +20,8 @@ export default function ({ data, setTriggerValue }) {
   skip.textContent = data.skip;
   skip.onclick = () => whenThere(focus);
   if (document.body.firstChild !== skip) document.body.prepend(skip);
-  globalThis.glassformerFigureHeight = () => Math.ceil(outermost(figure())?.getBoundingClientRect().height ?? 0); // share.py
   if (root.dataset.step !== data.step) globalThis.glassformerInSight?.(); // that of the previous step
-  if (data.embedded) keepAlone();
-  else if (root.dataset.step !== data.step && data.step) keepInSight(data);
+  if (root.dataset.step !== data.step && data.step) keepInSight(data);
   else if (root.dataset.step && !data.step) document.querySelector("[data-testid=stMain]").scrollTo({ top: 0 });
   root.dataset.step = data.step;
 }
@@ -69,26 +67,6 @@ function makeOneEntry(pages) {
   };
   history.pushState = write(push);
   history.replaceState = write(replace);
-}
-
-// Only the first figure is seen (embedded.css): all between it and the page is marked, again and again, since a page may draw its figure anew.
-function keepAlone() {
-  const main = document.querySelector("[data-testid=stMain]");
-  const mark = () => {
-    let node = outermost(main.querySelector("[data-figure-alone]") ?? figure());
-    if (!node) return;
-    node.dataset.figureAlone = "";
-    for (; node !== main; node = node.parentElement) node.dataset.onTheWay = "";
-  };
-  clearInterval(globalThis.glassformerAlone); // of the run before
-  globalThis.glassformerAlone = setInterval(mark, 250); // what is drawn in a shadow tells nobody
-  mark();
-}
-
-// The element of the page in whose shadow a drawing stands, or the drawing itself.
-function outermost(node) {
-  while (node?.getRootNode().host) node = node.getRootNode().host;
-  return node;
 }
 
 function figure() {

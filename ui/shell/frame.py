@@ -9,13 +9,10 @@ from pathlib import Path
 import streamlit as st
 
 from charts.canvas.module import carrier_script, packed_module, packed_pdf_writer, pdf_carrier
-from ui.shell.embedded import is_embedded
 from ui.shell.events import component, nothing
-from ui.shell.focus import whole_address
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lessons import Step
 from ui.shell.navigation import page_names
-from ui.shell.share import link
 from ui.words.texts import common, language
 
 VIEW = "what is shown"  # key in the session
@@ -51,22 +48,7 @@ def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
         "others": common("page.others"),
         "figure": step.figure.replace(" ", "-") if step else "",
         "lights": [name.replace(" ", "-") for name in step.lights] if step else [],
-        "embedded": is_embedded(),
         "pages": page_names(),
     }
     if _component(key="frame", data=data, on_pdf_change=nothing).get("pdf"):
         _pdf_writer(key="pdf writer", data=packed_pdf_writer())
-
-
-def provenance(title: str) -> dict[str, str]:
-    """Return the metadata of a file that the server makes.
-
-    ``charts/canvas/source/frame/provenance.js`` does the same for files made by the browser.
-    """
-    view = st.session_state.get(VIEW)
-    if not view:
-        return {"title": title, "software": "Glassformer"}
-    own = {name: view[name] for name in ("checkpoint", "fingerprint")}
-    view_link = link(st.context.url or "", whole_address(), **own)
-    fields = {"title": title, **view, "view": view_link, "software": "Glassformer"}
-    return {name: text for name, text in fields.items() if text}

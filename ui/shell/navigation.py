@@ -15,8 +15,7 @@ from ui.server.settings import settings
 from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
 from ui.shell import address, page_state
 from ui.shell.address import PAGE
-from ui.shell.embedded import is_embedded
-from ui.shell.focus import change, current, write_address, write_address_of
+from ui.shell.focus import add_note, change, current, write_address, write_address_of
 from ui.words.glossary_terms import PANEL, SEARCH
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
@@ -145,7 +144,7 @@ def navigation() -> StreamlitPage:
     # A named icon would be fetched from another host.
     icon = str(Path(__file__).with_name("icon.svg"))
     existing = pages()
-    without = current().presenter or is_embedded() or _requested_page(existing) in _WIDE
+    without = current().presenter or _requested_page(existing) in _WIDE
     st.set_page_config(page_icon=icon, layout="wide", initial_sidebar_state="collapsed" if without else SIDEBAR_WIDTH)
     shown: dict[str, list[StreamlitPage]] = {"": []}  # a page without a heading is in the row itself
     for title, group in GROUPS.items():
@@ -156,9 +155,11 @@ def navigation() -> StreamlitPage:
     if name == first or name in FORMER:
         next(iter(shown.values())).append(_by_its_name(name, existing))
     _announce(existing)
-    page = st.navigation(shown, position="hidden" if is_embedded() else "top")
+    page = st.navigation(shown, position="top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
     _open_named_page(existing)
+    if st.context.is_embedded:  # embed=true showed one figure alone
+        add_note(common("note.gone", name="embed"))
     if (name := next((name for name, one in existing.items() if one.url_path == page.url_path), None)) is not None:
         page_state.enter(name)
     return page

@@ -42,7 +42,6 @@ from ui.server.limits import public, without_folders
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.admission import admit
-from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
@@ -319,7 +318,7 @@ def page(
         page_state.end()
         links_onward(p.name)
         with corner:  # last, after the page has written its state to the address
-            share(p.focus.checkpoint, p.checkpoint.fingerprint, title=p.text.title)
+            share(p.focus.checkpoint, p.checkpoint.fingerprint)
     finally:
         end_run()
 
@@ -493,7 +492,6 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
 def _style() -> None:
     st.html(FRAME_STYLE)
     style_for_a_room()
-    style_for_a_frame()
 
 
 def _look_for(text: PageText, config: ModelConfig) -> None:

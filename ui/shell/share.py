@@ -14,7 +14,6 @@ from transformer.files.layout import is_same_fingerprint, shown_fingerprints
 from ui.server.settings import settings
 from ui.shell import address
 from ui.shell.copying import copy_button
-from ui.shell.embedded import heights, iframe
 from ui.shell.focus import CAME_FROM, CLASS, FINGERPRINT, NOTE, address_of, current
 from ui.shell.fragments import fragment
 from ui.words.texts import as_plain, common
@@ -49,7 +48,7 @@ def web_link(web_page: str, shown_link: str) -> str:
 
 
 @fragment
-def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
+def share(checkpoint: str, fingerprint: str) -> None:
     """Draw a button that opens the link, ready to be copied, with a box for a note.
 
     The link is created only when the button is opened.
@@ -57,7 +56,6 @@ def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
     Args:
         checkpoint: Name of the checkpoint.
         fingerprint: Fingerprint of its weights.
-        title: Title of the page, for a page that embeds its figure.
     """
     button = st.popover(common("share.button"), icon=":material/share:", type="tertiary", key=BUTTON, on_change="rerun")
     if not button.open:
@@ -80,12 +78,6 @@ def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
         st.caption(common("share.caption"))
         if web_page := settings().web_page:
             st.link_button(common("share.web"), web_link(web_page, shown_link), icon=":material/public:")
-        figure, window = heights()
-        if figure:
-            code = iframe(shown_link, title=title, figure=figure, window=window)
-            st.code(code, language="html", wrap_lines=True)
-            copy_button(code, label=common("share.copy_frame"), key="copy frame")
-            st.caption(common("share.frame"))
 
 
 def show_what_a_link_says(checkpoint: Checkpoint) -> None:

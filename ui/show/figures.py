@@ -90,7 +90,7 @@ def show_figure(
                 st.plotly_chart(part, key=f"chart {name} narrow", alt=alt or None, config={"displayModeBar": False})
         else:
             st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
-        _below(_keep(figure), kind=kind, name=name, caption=caption, title=_first_sentence(alt))
+        _below(_keep(figure), kind=kind, name=name, caption=caption)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _keep(figure: Any) -> str:
 
 
 @fragment
-def _below(digest: str, *, kind: str, name: str, caption: str, title: str) -> None:
+def _below(digest: str, *, kind: str, name: str, caption: str) -> None:
     """Draw caption, table of numbers and exports, as a fragment that creates them only on demand."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         if caption:
@@ -137,7 +137,7 @@ def _below(digest: str, *, kind: str, name: str, caption: str, title: str) -> No
         label, icon = common("show.export"), ":material/download:"
         with st.popover(label, type="tertiary", icon=icon, key=f"export {name}", on_change="rerun") as menu:
             if menu.open:
-                exports(_kept(digest), kind=kind, name=name, title=title)
+                exports(_kept(digest), kind=kind, name=name)
     if as_table:
         show_table(figure_table(_kept(digest)), name=f"of-{name}", height=320)
 
@@ -148,10 +148,6 @@ def _kept(digest: str) -> Any:
     if kept is None:
         st.rerun()
     return kept.figure
-
-
-def _first_sentence(text: str) -> str:
-    return re.split(r"(?<=[.!?])\s", _MARKS.sub("", text), maxsplit=1)[0].strip().rstrip(".")
 
 
 def show_table(

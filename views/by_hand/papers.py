@@ -47,7 +47,7 @@ def _file(choices: SheetChoices, text: texts.PageText, language: str) -> bytes:
 
 def paper(choices: SheetChoices, *, text: texts.PageText) -> str:
     """Write the sheet as one file."""
-    return document_of(None, text["paper_title"], [_sheet(choices, text=text)], kicker="Glassformer")
+    return document_of(text["paper_title"], [_sheet(choices, text=text)], kicker="Glassformer")
 
 
 def _sheet(choices: SheetChoices, *, text: texts.PageText) -> NumberSheet:

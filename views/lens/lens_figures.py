@@ -86,7 +86,6 @@ def lens_grid(
     figure = Sheet(trace, texts)
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
-    figure.update_layout(meta={"turns": True})  # in an export, a sentence that is too wide may run downwards
     steps = [localize(step) for step in lens.steps]
     names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the prediction')}</b>")]
     figure.update_yaxes(**{**style.label_axis(steps, title=_("read after")), "ticktext": names, "autotickangles": [0]})

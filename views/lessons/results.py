@@ -47,7 +47,6 @@ def results(answered: Sequence[tuple[Lesson, Score, Sequence[Guess]]], *, text: 
         columns = [text["results_task"], *(text[f"results_try_{number}"] for number in range(1, MOST_TRIES + 1))]
         parts += [Paragraph(f"**{lesson.title}**"), Table(columns, [_row(guess) for guess in guesses])]
     return document_of(
-        None,
         text["results"],
         parts,
         heading=text["results"],

@@ -86,7 +86,6 @@ def worksheet(sheet: Sheet, *, key: bool, text: Mapping[str, str]) -> str:
         (exercise.title, _parts(exercise, key=key, code=code, why=text["sheet_why"])) for exercise in sheet.exercises
     ]
     return document_of(
-        None,
         f"{sheet.title} · {kind}",
         [Exercises(exercises)],
         heading=sheet.title,

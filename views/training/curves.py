@@ -76,7 +76,8 @@ def curves(p: Page) -> None:
         smoothing=_smoothing(p.text, recipe), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))
     )
     show_formula(p.text["formula"].replace("%OUTCOMES%", str(outcomes)), caption=caption)
-    show_table(history.rename(columns=_SHOWN), name="training-history", height=240)
+    evaluated = history.dropna(subset=["train_loss", "dev_loss"], how="all")  # the weights of step 0 have no losses
+    show_table(evaluated.rename(columns=_SHOWN), name="training-history", height=240)
     show_source(learning_rate)
 
 

@@ -7,8 +7,7 @@ import { withMetadata } from "./toolkit/payload.js";
 
 export async function showDocument() {
   const read = (id) => fromBase64(document.getElementById(id).textContent);
-  const [script, { words, language, view }] = [read("script"), JSON.parse(new TextDecoder().decode(read("shared")))];
-  globalThis.glassformerView = view;
+  const [script, { words, language }] = [read("script"), JSON.parse(new TextDecoder().decode(read("shared")))];
   const places = [...document.querySelectorAll("figure.drawing")];
   const stages = places.map((place) => new Stage(place.querySelector("div").attachShadow({ mode: "open" })));
   addEventListener("beforeprint", () => stages.forEach((stage) => stage.refresh()));

@@ -14,5 +14,4 @@ export async function showPage() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.refresh());
   await stage.update({ data: read("payload"), script: read("script"), setTriggerValue }, createDrawing);
   globalThis.glassformerView = stage.drawing.metadata.view;
-  globalThis.glassformerDrawing = stage.drawing; // for whoever films it
 }

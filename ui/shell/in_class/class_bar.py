@@ -14,7 +14,6 @@ from ui.classroom.class_state import SOLVED, Class, Question
 from ui.classroom.stores import StoreError
 from ui.shell import focus as shared_focus
 from ui.shell.admission import admit
-from ui.shell.embedded import is_embedded
 from ui.shell.events import component, nothing
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lesson_bar import BAR_STYLE
@@ -33,7 +32,7 @@ _follow = component("class_follow", Path(__file__).with_name("follow.js"))
 
 def class_bar(page: str) -> None:
     """Draw the bar of this session's class, if there is one; on a server without a desk, nothing at all."""
-    if not membership.classes_exist() or is_embedded():
+    if not membership.classes_exist():
         return
     if note := membership.take_note():
         st.info(note, icon=":material/groups:")

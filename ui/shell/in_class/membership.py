@@ -20,7 +20,6 @@ from ui.server.settings import settings
 from ui.server.streamlit_private import browser_token
 from ui.shell import address
 from ui.shell import focus as shared_focus
-from ui.shell.embedded import is_embedded
 from ui.shell.focus import CLASS
 from ui.shell.in_class.shared_view import current_view, focus_of
 from ui.words.texts import common, quote
@@ -49,7 +48,7 @@ def is_desk_open() -> bool:
 
 def enter() -> None:
     """Join the class that the address names, once, and keep its checkpoint; before the page is drawn."""
-    if not classes_exist() or is_embedded():
+    if not classes_exist():
         return
     named = address.value(CLASS)
     if named and not is_desk_open() and named not in (shared_focus.class_code(), st.session_state.get(_REFUSED)):

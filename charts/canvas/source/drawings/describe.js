@@ -6,7 +6,7 @@ import { say } from "../toolkit/words.js";
 // What a screen reader says of a map. name: its title, and what editor it is; keys: what arrows, Enter and space do
 export function labelOf(name, { rows, columns, row_title: rowTitle, column_title: columnTitle }, keys) {
   const size = `${say("{count} rows", { count: rows.length })} (${rowTitle}), ${say("{count} columns", { count: columns.length })} (${columnTitle})`;
-  return `${name}: ${size}. ${keys} ${say("Plus, minus and 0 zoom.")} ${say("S plays the row as sound, B reads it in braille.")}`;
+  return `${name}: ${size}. ${keys} ${say("Plus, minus and 0 zoom.")}`;
 }
 
 export function stepCell({ row = 0, column = 0 }, key, rows, columns) {

@@ -65,10 +65,6 @@ export class GridDrawing extends GridPicture {
     ];
   }
 
-  row({ tile, row }) {
-    return row === undefined ? null : { values: this.matrices[tile].row(row), limit: this.map.limit };
-  }
-
   click({ tile }) {
     const { layer, head } = this.tiles[tile];
     return { event: "click", value: { layer, head } };

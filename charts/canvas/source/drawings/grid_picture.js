@@ -37,36 +37,31 @@ export class GridPicture extends GridTiles {
   }
 
   layout(context, theme, width) {
-    this.alone = theme.paper; // on paper the large map would be a second figure
-    this.below = !this.alone && width < WIDE_FROM;
+    this.below = width < WIDE_FROM;
     const panelWidth = Math.min(34 * theme.size, this.below ? width : width * 0.42);
-    const gridWidth = this.alone || this.below ? width : width - panelWidth - 1.5 * theme.size;
+    const gridWidth = this.below ? width : width - panelWidth - 1.5 * theme.size;
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
     const fitting = GRID_HEIGHT * roomOf(context, theme) - legendRoom;
     const lineRoom = (gap) => fitting / this.layers.length - gap - 4 * 0.8 * theme.size; // two words below a tile
     const taken = this.layoutTiles(context, theme, {
       width: gridWidth,
-      widestTile: (shape, gap) =>
-        this.alone || this.below ? Infinity : Math.max(3 * theme.size, lineRoom(gap) / shape),
-      smallest: this.alone ? 1 : 8,
+      widestTile: (shape, gap) => (this.below ? Infinity : Math.max(3 * theme.size, lineRoom(gap) / shape)),
+      smallest: 8,
     });
     this.gridHeight = taken.height;
-    let tall = taken.height;
-    if (!this.alone) {
-      this.panelHead = theme.size * 2.1;
-      const room = Math.min(panelWidth * 1.15, 38 * theme.size, fitting) - this.panelHead;
-      const mapTall = this.map.layout(context, theme, {
-        width: panelWidth,
-        room: Math.max(14 * theme.size, room),
-        widestCell: 64,
-      });
-      this.panel = {
-        width: panelWidth,
-        height: this.panelHead + mapTall,
-        x: this.below ? 0 : Math.min(taken.width + 2 * theme.size, width - panelWidth),
-      };
-      tall = this.below ? taken.height + theme.size + this.panel.height : Math.max(taken.height, this.panel.height);
-    }
+    this.panelHead = theme.size * 2.1;
+    const room = Math.min(panelWidth * 1.15, 38 * theme.size, fitting) - this.panelHead;
+    const mapTall = this.map.layout(context, theme, {
+      width: panelWidth,
+      room: Math.max(14 * theme.size, room),
+      widestCell: 64,
+    });
+    this.panel = {
+      width: panelWidth,
+      height: this.panelHead + mapTall,
+      x: this.below ? 0 : Math.min(taken.width + 2 * theme.size, width - panelWidth),
+    };
+    const tall = this.below ? taken.height + theme.size + this.panel.height : Math.max(taken.height, this.panel.height);
     return (
       tall + 8 + this.legend.layout(context, theme, { x: this.header, y: tall + 8, width: width - this.header }) + 4
     );
@@ -84,7 +79,6 @@ export class GridPicture extends GridTiles {
   }
 
   paintFocus(context, theme, focus, ratio) {
-    if (this.alone) return;
     if (focus) this.last = focus.tile;
     const shown = focus ? focus.tile : this.selected >= 0 ? this.selected : this.last;
     if (focus) this.frame(context, focus.tile, cssOf(theme.ink), 2);

@@ -105,12 +105,9 @@ export class GridTiles {
     const share = (width - this.header - this.aparts) / this.across - this.gap;
     this.tileWidth = Math.max(smallest, Math.min(8 * theme.size, share, widestTile(shape, this.gap)));
     this.tileHeight = this.tileWidth * shape;
-    this.captionScale =
-      !whole && !theme.paper && this.tileWidth < NARROW
-        ? 0
-        : this.scaleOfCaptions(context, theme, whole || theme.paper);
+    this.captionScale = !whole && this.tileWidth < NARROW ? 0 : this.scaleOfCaptions(context, theme, whole);
     context.font = fontOf(theme, this.captionScale, 500);
-    const silent = whole || theme.paper ? "–" : null; // no clear role
+    const silent = whole ? "–" : null; // no clear role
     const nameOf = ({ layer, head }) => (this.layers.length > 1 ? `${layer}.${head}` : say("head {head}", { head }));
     const wordsOf = (tile) => [
       ...(this.listed ? [nameOf(tile)] : []),
@@ -178,7 +175,7 @@ export class GridTiles {
 
   // Words that are too long get smaller letters. Still too long, they are cut, or, where no word may be, left out.
   scaleOfCaptions(context, theme, whole) {
-    const [usual, least] = [0.75, theme.paper ? theme.smallest / theme.size : 0.6];
+    const [usual, least] = [0.75, 0.6];
     context.font = fontOf(theme, usual, 500);
     const longest = widest(
       context,
@@ -219,7 +216,7 @@ export class GridTiles {
       const [x, y, width, height] = this.tileBox(i);
       context.fillStyle = cssOf(theme.ground);
       if (this.apart) context.fillRect(x, y, width, height); // a pale map has no tint of its band
-      if (this.dimmed && !theme.paper && !tile.clear) context.globalAlpha = DIMMED;
+      if (this.dimmed && !tile.clear) context.globalAlpha = DIMMED;
       this.paintTile(
         context,
         theme,

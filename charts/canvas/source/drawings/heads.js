@@ -33,8 +33,6 @@ export class HeadsDrawing extends GridDrawing {
   }
 
   layout(context, theme, width) {
-    if (theme.paper) return super.layout(context, theme, width);
-    this.alone = false;
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
     const room = (isProjected(theme) ? PROJECTED : HEIGHT) * roomOf(context, theme) - legendRoom;
     const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
@@ -130,7 +128,6 @@ export class HeadsDrawing extends GridDrawing {
   }
 
   geometry() {
-    if (this.alone) return super.geometry();
     const places = this.slots.map(({ map: { plot, stepX, stepY } }, i) => ({
       x: plot.x,
       y: plot.y,
@@ -170,13 +167,11 @@ export class HeadsDrawing extends GridDrawing {
 
   paintBase(context, theme, ratio) {
     super.paintBase(context, theme, ratio);
-    if (this.alone) return;
     const shown = this.shownIn(null);
     for (let i = 0; i < this.slots.length - 1; i++) this.paintSlot(context, theme, i, shown[i], ratio);
   }
 
   paintFocus(context, theme, focus, ratio) {
-    if (this.alone) return;
     this.focus = focus;
     const shown = this.shownIn(focus);
     const last = this.slots.length - 1;

@@ -10,7 +10,7 @@ import { matrixBitmap, paintMask } from "./bitmap.js";
 import { HeatmapLayout, isProjected, NAME } from "./heatmap_layout.js";
 
 const READ_FROM_AFAR = 13; // px: smaller digits are left out on a projector
-const NUMBERS_FROM = 34; // px: narrower cells carry no number, on paper only those whose number would be too small to read
+const NUMBERS_FROM = 34; // px: narrower cells carry no number
 
 export class Heatmap extends HeatmapLayout {
   clipped(context, paint) {
@@ -29,7 +29,6 @@ export class Heatmap extends HeatmapLayout {
       if (Math.min(this.stepX, this.stepY) >= 5) this.paintCells(context, theme, matrix, colour, ratio);
       else this.paintBitmap(context, theme, matrix, colour, ratio);
     });
-    if (theme.paper) this.paintEdge(context, theme);
     this.paintLabels(context, theme);
     if (this.titles) this.paintTitles(context, theme);
   }
@@ -45,13 +44,6 @@ export class Heatmap extends HeatmapLayout {
   }
 
   // Pale cells on white: where the map ends.
-  paintEdge(context, theme) {
-    const { plot } = this;
-    context.strokeStyle = cssOf(theme.muted, 0.4);
-    context.lineWidth = 0.5;
-    context.strokeRect(plot.x, plot.y, plot.width, plot.height);
-  }
-
   // Edges on whole device pixels, so that equal cells look equal.
   cellBox(row, column, ratio) {
     const snap = (value) => Math.round(value * ratio) / ratio;
@@ -68,12 +60,10 @@ export class Heatmap extends HeatmapLayout {
     const digits = this.stepX >= 46 * (theme.size / 16) && !this.rounded ? 3 : 2;
     const signed = this.scale === "diverging" || this.limit > 1;
     const more = signed ? smallDecimals(this.limit) - 2 : 0;
-    const wide = digits + more + (signed && theme.paper ? 3 : 2); // letters
+    const wide = digits + more + 2; // letters
     const projected = isProjected(theme);
     const letters = Math.min(theme.size * 0.84, this.stepY * (projected ? 0.72 : 0.5), this.stepX / wide / 0.54);
-    const withNumbers = theme.paper
-      ? letters >= theme.smallest
-      : this.stepX >= NUMBERS_FROM && this.stepY >= 17 && (!projected || letters >= READ_FROM_AFAR);
+    const withNumbers = this.stepX >= NUMBERS_FROM && this.stepY >= 17 && (!projected || letters >= READ_FROM_AFAR);
     for (let row = top; row <= bottom; row++)
       for (let column = left; column <= right; column++) {
         const [x, y, width, height] = this.cellBox(row, column, ratio);

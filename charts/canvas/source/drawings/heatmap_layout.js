@@ -13,7 +13,7 @@ const FULL_ROWS = 0.38; // of the width: the most that labels of rows take to be
 const TALLEST = 30; // in letters: so tall a map becomes for the sake of its labels
 
 // Then a map fills the width, whatever its height.
-export const isProjected = (theme) => theme.size >= PROJECTED && !theme.paper;
+export const isProjected = (theme) => theme.size >= PROJECTED;
 
 export class HeatmapLayout {
   // spec: { rows, columns, rowTitle, columnTitle, specialRows, specialColumns, scale, limit, titles, rounded }, and
@@ -44,7 +44,7 @@ export class HeatmapLayout {
   // Widths of the labels, per pixel of their letters: measured once, although several sizes are tried.
   measure(context, theme) {
     const letter = Math.round(theme.size * LARGEST * 10) / 10; // as `fontOf` rounds it
-    context.font = fontOf(theme, LARGEST, theme.paper ? 400 : 600); // a marked label is bold
+    context.font = fontOf(theme, LARGEST, 600); // a marked label is bold
     const rowWidths = this.rows.map((label, row) =>
       this.rowPictures?.[row]
         ? PICTURE + (NAME * context.measureText(label).width) / letter
@@ -62,7 +62,7 @@ export class HeatmapLayout {
 
   // Before a label is left out, all become smaller, and then the rows taller.
   fit(context, theme, options) {
-    const fixed = theme.paper || (options.least ?? null) !== null;
+    const fixed = (options.least ?? null) !== null;
     const smallest = isProjected(theme) ? SMALLEST_PROJECTED : SMALLEST;
     for (let scale = LARGEST; scale > smallest && !fixed; scale -= SMALLER_BY) {
       const height = this.place(context, theme, { ...options, scale });
@@ -102,7 +102,7 @@ export class HeatmapLayout {
     Object.assign(this, { labelScale: scale, slant });
     const letter = theme.size * scale;
     // Small letters are a little wider than their share of large ones.
-    context.font = fontOf(theme, scale, theme.paper ? 400 : 600);
+    context.font = fontOf(theme, scale, 600);
     const wanted = Math.max(widths.rows * letter, context.measureText(widths.widestRow).width) + 2;
     // A little more than its share, if that shows every label in full.
     this.rowRoom = Math.min(wanted, wanted <= width * FULL_ROWS ? wanted : width * 0.3, 190 * unit);

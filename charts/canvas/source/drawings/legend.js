@@ -9,7 +9,7 @@ import { say } from "../toolkit/words.js";
 export class Legend {
   // text: what the colours mean; masked: whether hatched cells occur
   // ends: what stands at the ends of the bar, if not the numbers; band: what lies on one band
-  // faded: what pale maps are, which paper does not have; groups: of each frame's colour what it means and its number
+  // faded: what pale maps are; groups: of each frame's colour what it means and its number
   constructor({ masked, maskedText = say("masked: cannot be attended to"), groups = [], ...others }) {
     Object.assign(this, { masked, maskedText, groups, ...others });
   }
@@ -30,7 +30,7 @@ export class Legend {
       { ends, bar, box: 0, width: around + bar },
       item(this.text),
       ...this.groups.map(([text, colour]) => item(text, theme.heads[colour])),
-      !theme.paper && item(this.faded),
+      item(this.faded),
       item(this.masked && this.maskedText, "hatch"),
       item(this.band, cssOf(theme.primary, 0.22)),
     ].filter(Boolean);

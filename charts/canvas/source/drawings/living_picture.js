@@ -5,7 +5,6 @@ import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 import { beatsOf, beginsAt } from "./living_picture/beats.js";
 import { captionOf, describedStep, kindText, numbersOf, strongest } from "./living_picture/captions.js";
-import { filmEnding, filmType, record } from "./living_picture/film.js";
 import { LivingPictureModel } from "./living_picture/model.js";
 import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./living_picture/arithmetic.js";
 import { LivingPicture } from "./living_picture/picture.js";
@@ -102,10 +101,6 @@ export class LivingPictureDrawing extends LivingPicture {
     return this.player.controls();
   }
 
-  // For the menu of exports: what it is called, and what makes it; null where the browser cannot.
-  get film() {
-    return filmType() ? { name: filmEnding() === "webm" ? "WebM" : "MP4", record: () => record(this) } : null;
-  }
   get caption() {
     return captionOf(this, this.beat);
   }

@@ -243,10 +243,6 @@ export class MapDrawing {
     return describeCell(this.metadata, this.matrix, target, threeDigits, exactly);
   }
 
-  row({ row }) {
-    return row === undefined ? null : { values: this.matrix.row(row), limit: this.map.limit };
-  }
-
   click({ row, column }) {
     if (this.metadata.still || row === undefined || column === undefined) return null;
     return { event: "click", value: { query: row, key: column } };

@@ -1,7 +1,6 @@
 // Every head of a model at once: a grid of small maps for each kind of attention, beside or below each other.
 
 import { cssOf } from "../toolkit/colour.js";
-import { PER_MILLIMETRE } from "../toolkit/paper.js";
 import { drawText, fontOf, shorten } from "../toolkit/text.js";
 import { roomOf } from "../toolkit/theme.js";
 import { roughly } from "../toolkit/numbers.js";
@@ -12,7 +11,6 @@ import { Legend } from "./legend.js";
 import { MATRIX_COLUMNS, matrixRecords } from "./records.js";
 
 const HEIGHT = 427; // px on a projector, as that of one grid
-const PAGE = 200 * PER_MILLIMETRE; // of a printed page, with its caption
 const APART = 1.4; // letters between two grids
 
 export class OverviewDrawing {
@@ -42,7 +40,7 @@ export class OverviewDrawing {
   layout(context, theme, width) {
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
     const tallest = Math.min(HEIGHT * roomOf(context, theme), theme.room ?? Infinity);
-    const room = theme.paper ? PAGE : tallest - legendRoom;
+    const room = tallest - legendRoom;
     const arranged = (how) =>
       this.parts.map((_, i) => ({ how, across: i + 1, ...how.call(this, context, theme, width, i + 1, room) }));
     const best = (ways, worth) => ways.reduce((one, other) => (worth(other) > worth(one) ? other : one));
@@ -50,7 +48,6 @@ export class OverviewDrawing {
     const fitting = ways.filter(({ height }) => height <= room);
     let chosen;
     if (fitting.length) chosen = best(fitting, ({ smallest }) => smallest);
-    else if (theme.paper) chosen = best(ways, ({ height }) => -height);
     else chosen = best(arranged(this.pack), ({ smallest }) => smallest);
     const { height } = chosen.how.call(this, context, theme, width, chosen.across, room);
     return height + 8 + this.legend.layout(context, theme, { x: 0, y: height + 8, width }) + 4;
@@ -73,7 +70,7 @@ export class OverviewDrawing {
           y: y + this.head,
           width: share,
           widestTile: (shape, gap) => Math.max(1.5 * theme.size, (lineRoom / part.layers.length - gap - words) / shape),
-          smallest: theme.paper ? 1 : 12,
+          smallest: 12,
           whole: true,
         });
         part.width = share;

@@ -1,9 +1,8 @@
-// The menu behind “Export”: files of the picture as it is, and one that fits a printed column.
+// The menu behind “Export”: files of the figure.
 
 import { make } from "../toolkit/elements.js";
 import { say } from "../toolkit/words.js";
 import { Files } from "./files.js";
-import { paperForm } from "./paper_form.js";
 import { canWritePdf } from "./pdf.js";
 
 export class ExportMenu {
@@ -37,7 +36,6 @@ export class ExportMenu {
   // Anew at every opening: the language and the title may have changed.
   fill() {
     const { files, frame } = this;
-    const { film } = frame.drawing;
     const save = (text, explanation, action) =>
       frame.button(text, explanation, () => {
         this.close();
@@ -50,14 +48,10 @@ export class ExportMenu {
       save("PNG", "Download this figure as PNG", () => files.png()),
       save("SVG", "Download this figure as SVG", () => files.drawn("svg")),
       ...(canWritePdf() ? [save("PDF", "Download this figure as PDF", () => files.drawn("pdf"))] : []),
-      ...(film
-        ? [save(film.name, "Record the animation as a video; this takes as long as it plays", film.record)]
-        : []),
       save("HTML", "Download a page that works offline (HTML)", () => files.html()),
       save("CSV", "Download the numbers as CSV", () => files.csv()),
     );
-    const paper = paperForm(files.title, save, (wanted) => files.paper(wanted));
-    this.element.replaceChildren(pictures, paper);
+    this.element.replaceChildren(pictures);
   }
 
   // Under its button, inside the window.

@@ -1,4 +1,4 @@
-// What a drawing gives away: a picture in pixels or shapes, the same for a printed column, a page that works offline, numbers.
+// What a drawing gives away: a picture in pixels or shapes, a page that works offline, numbers.
 
 import PAGE from "../../page.html";
 import { toBase64 } from "../toolkit/base64.js";
@@ -6,11 +6,10 @@ import { cssOf } from "../toolkit/colour.js";
 import { fileName, saveAs } from "../toolkit/elements.js";
 import { withMetadata } from "../toolkit/payload.js";
 import { drawText, fontOf, wrap } from "../toolkit/text.js";
-import { paperTheme, readTheme } from "../toolkit/theme.js";
-import { PAPER_FONT, PER_MILLIMETRE } from "../toolkit/paper.js";
-import { caption, metaTags, pngWith, provenance } from "./provenance.js";
-import { SvgPen, escapeXml, short } from "./svg_pen.js";
-import { saveVector } from "./vector_file.js";
+import { PAPER_FONT, printTheme, readTheme } from "../toolkit/theme.js";
+import { caption } from "./caption.js";
+import { pdfOf } from "./pdf.js";
+import { SvgPen, escapeXml } from "./svg_pen.js";
 
 // What the reader has chosen or is at is left out: in a file nobody points at anything.
 const unmarked = (theme) => ({ ...theme, unmarked: true });
@@ -78,37 +77,23 @@ export class Files {
     };
     draw({});
     draw({ room: Math.max(240, usedWidth(pen) / scale - margin), below: caption() });
-    paper.toBlob(async (blob) => saveAs(await pngWith(blob, provenance(this.title)), "image/png", this.name("png")));
+    paper.toBlob((blob) => saveAs(blob, "image/png", this.name("png")));
   }
 
-  // Laid out anew for another width and letters, painted as SVG; then the screen gets its own layout back.
-  vector(theme, { width, title, margin, unit, below }) {
-    const { frame } = this;
+  // Laid out anew as shapes and letters; then the screen gets its own layout back. A PDF is black on white.
+  async drawn(format) {
+    const { frame, title } = this;
+    const shown = { ...readTheme(frame.root), font: PAPER_FONT };
+    const theme = unmarked(format === "pdf" ? printTheme(shown) : shown);
     const pen = new SvgPen(document.createElement("canvas").getContext("2d"));
+    const width = frame.width || 800;
     const height = Math.ceil(frame.drawing.layout(pen, theme, width));
-    const { size, paint } = this.sheet(pen, theme, { width, height, title, margin, ratio: 4, below });
+    const { size, paint } = this.sheet(pen, theme, { width, height, title, margin: 16, ratio: 4, below: caption() });
     paint();
     frame.refresh();
-    return pen.document(title || this.title, size, unit?.(size));
-  }
-
-  // As it is on the screen.
-  drawn(format) {
-    const { frame, title } = this;
-    const theme = unmarked({ ...readTheme(frame.root), font: PAPER_FONT });
-    const svg = this.vector(theme, { width: frame.width || 800, title, margin: 16, below: caption() });
-    return saveVector(svg, format, provenance(title), this.name(format));
-  }
-
-  // For a printed column: white, black letters, a width in millimetres, labels in points.
-  paper({ title, millimetres, points, format }) {
-    const theme = unmarked(paperTheme(points));
-    const margin = 2;
-    const unit = ({ width, height }) => [`${millimetres}mm`, `${short((millimetres * height) / width)}mm`];
-    const width = millimetres * PER_MILLIMETRE - 2 * margin;
-    const svg = this.vector(theme, { width, title, margin, unit });
-    const name = fileName(`${this.title} ${millimetres} mm`, format);
-    return saveVector(svg, format, provenance(title || this.title), name);
+    const svg = pen.document(title, size);
+    if (format === "pdf") saveAs(await pdfOf(svg, title), "application/pdf", this.name("pdf"));
+    else saveAs(svg, "image/svg+xml", this.name("svg"));
   }
 
   // The same script and the same bytes in one page that asks nobody for anything.
@@ -117,8 +102,7 @@ export class Files {
     const values = {
       title: escapeXml(this.title),
       language: drawing.metadata.language ?? "en",
-      provenance: metaTags(provenance(this.title)),
-      payload: toBase64(withMetadata(data, { ...drawing.state?.(), follows: false, view: provenance("") })),
+      payload: toBase64(withMetadata(data, { ...drawing.state?.(), follows: false, view: globalThis.glassformerView })),
       script: toBase64(script),
     };
     saveAs(

@@ -3,9 +3,8 @@
 // A drawing has: metadata, label, help; layout(context, theme, width) -> height; paintBase(context, theme, ratio) and
 // paintFocus(context, theme, target, ratio, still); geometry(); hit(x, y) -> target or null; first(), holds(target),
 // step(target, key) -> target; anchor(target) -> [x, y]; describe(target) -> lines; click(target) -> { event, value } or null;
-// tables(), records() -> rows of the CSV; perhaps row(target) -> { values, limit } of a row, null where masked, controls(), tipEdge(target), act(target) -> whether a click is
-// done with, keydown(event) -> whether a key is, choose(value): what Python would do about a click,
-// pinned -> the height of what stays while a high picture is scrolled, film -> { name, record() }, state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
+// tables(), records() -> rows of the CSV; perhaps controls(), tipEdge(target), act(target) -> whether a click is done with, keydown(event) -> whether a key is, choose(value): what Python would do about a click,
+// pinned -> the height of what stays while a high picture is scrolled, state() -> metadata of what was switched, key(key): an own key; layoutKey(context, theme, width) -> height and paintKey(context,
 // theme, top): what buttons say, on an exported picture; and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
 
 import CANVAS_STYLE from "./canvas.css";
@@ -20,7 +19,6 @@ import { fontOf } from "../toolkit/text.js";
 import { readTheme } from "../toolkit/theme.js";
 import { say, useWords } from "../toolkit/words.js";
 import { ExportMenu } from "./export_menu.js";
-import { RowSound } from "./row_sound.js";
 
 export class Frame {
   constructor(parent) {
@@ -30,7 +28,6 @@ export class Frame {
     this.showsTable = false;
     this.aborter = new AbortController();
     this.spoken = [];
-    this.rowSound = new RowSound();
     this.canvas = make("canvas", { tabIndex: 0, role: "application" });
     this.tip = make("div", { className: "tip", hidden: true, "aria-hidden": "true" });
     this.live = make("div", { className: "live", "aria-live": "polite" });
@@ -130,7 +127,6 @@ export class Frame {
 
   destroy() {
     this.aborter.abort();
-    this.rowSound.stop();
     this.sizes.disconnect();
     cancelAnimationFrame(this.frame);
     this.root.previousSibling.remove(); // the style sheet

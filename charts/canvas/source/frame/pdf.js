@@ -6,11 +6,11 @@ const place = (globalThis.glassformerPdf ??= {});
 export const canWritePdf = () => Boolean(place.ask);
 
 // -> Promise of a Blob
-export async function pdfOf(svg, said) {
+export async function pdfOf(svg, title) {
   place.writer ??= new Promise((resolve) => {
     place.arrive = resolve;
     place.ask();
   });
   const { pdf } = await place.writer;
-  return pdf(svg, said);
+  return pdf(svg, title);
 }

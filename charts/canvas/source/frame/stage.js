@@ -2,7 +2,6 @@
 
 import { plainText, tooltipContent } from "../toolkit/sentences.js";
 import { Frame } from "./frame.js";
-import { brailleOf } from "./row_sound.js";
 
 const ARROWS = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "PageUp", "PageDown"];
 const sameTarget = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -127,30 +126,10 @@ export class Stage extends Frame {
     else if (key === "Escape") this.moveCursor(null);
     else if (this.drawing.key?.(key))
       this.moveCursor(this.cursor); // says what the cursor is on now
-    else if ("sb".includes(key.toLowerCase()) && this.tellRow(key.toLowerCase() === "s"));
     else if (this.drawing.zoomBy && "+=-0".includes(key)) this.zoomAt(this.cursor, { "-": 1 / 1.5, 0: 0 }[key] ?? 1.5);
     else return;
     event.preventDefault();
     event.stopPropagation();
-  }
-
-  // The row under the cursor as tones or as braille; -> whether there is one.
-  tellRow(heard) {
-    const { cursor } = this;
-    const row = cursor && this.drawing.row?.(cursor);
-    if (!row) return false;
-    this.rowSound.stop();
-    if (!heard) {
-      this.live.textContent = `${plainText(this.drawing.describe({ ...cursor, column: undefined }))}. ${brailleOf(row)}`;
-      return true;
-    }
-    // The cursor goes along, and back to where it was; another move of the cursor ends the sound.
-    this.rowSound.play(row, (column) => {
-      this.cursor = column === null ? cursor : { ...cursor, column };
-      this.schedule();
-      this.showTip(this.cursor, this.drawing.anchor(this.cursor));
-    });
-    return true;
   }
 
   // One cell of a mask, without a mouse.
@@ -170,7 +149,6 @@ export class Stage extends Frame {
   }
 
   moveCursor(target) {
-    this.rowSound.stop();
     this.cursor = target;
     this.hover = null;
     this.onPinned = false;
@@ -184,7 +162,6 @@ export class Stage extends Frame {
   }
 
   onBlur() {
-    this.rowSound.stop();
     this.tip.hidden = true;
     this.schedule();
   }

@@ -283,11 +283,11 @@ export class SvgPen {
     if (pending) this.parts.push(`<path ${pending.attributes} d="${pending.paths.join("")}"/>`);
   }
 
-  // size: { width, height } in CSS pixels; unit: how its width is written, e.g. "84mm"
-  document(title, { width, height }, unit = [`${short(width)}`, `${short(height)}`]) {
+  // size: { width, height } in CSS pixels
+  document(title, { width, height }) {
     this.put("</g>".repeat(this.groups));
     this.groups = 0;
-    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${unit[0]}" height="${unit[1]}" viewBox="0 0 ${short(width)} ${short(height)}" role="img" font-family="${escapeXml(this.family ?? "sans-serif")}" style="white-space:pre">`;
+    const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${short(width)}" height="${short(height)}" viewBox="0 0 ${short(width)} ${short(height)}" role="img" font-family="${escapeXml(this.family ?? "sans-serif")}" style="white-space:pre">`;
     return `${head}\n<title>${escapeXml(title)}</title>\n<defs>${this.definitions.join("")}</defs>\n${this.parts.join("\n")}\n</svg>\n`;
   }
 }

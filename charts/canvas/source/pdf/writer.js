@@ -8,11 +8,10 @@ import bold from "./Arimo_700Bold.ttf";
 import { drawnTexts } from "./drawn_texts.js";
 
 const FONT = "Arimo"; // as wide as Helvetica and Arial, letter by letter
-const MILLIMETRE = 72 / 25.4; // points
-const PIXEL = 72 / 96;
+const PIXEL = 72 / 96; // points
 
-// svg: text, its width and height in mm or pixels; said: what the file says of itself. -> Promise of a Blob
-export async function pdf(svg, said) {
+// svg: text, its width and height in pixels. -> Promise of a Blob
+export async function pdf(svg, title) {
   const picture = document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
   const [width, height] = ["width", "height"].map((side) => points(picture.getAttribute(side)));
   const file = new jsPDF({
@@ -37,13 +36,11 @@ export async function pdf(svg, said) {
   } finally {
     place.remove();
   }
-  const { title, software } = said;
-  const lines = Object.entries(said).map(([name, text]) => `${name}: ${text}`);
-  file.setDocumentProperties({ title, subject: lines.join("\n"), keywords: JSON.stringify(said), creator: software });
+  file.setDocumentProperties({ title, creator: "Glassformer" });
   return file.output("blob");
 }
 
-const points = (length) => parseFloat(length) * (length.endsWith("mm") ? MILLIMETRE : PIXEL);
+const points = (length) => parseFloat(length) * PIXEL;
 
 function hasLetter(file, letter) {
   const { metadata } = file.internal.getFont(FONT, "normal");

@@ -1,17 +1,15 @@
 // The colours and letters of the page around a drawing, or of a printed one.
 
-import { PAPER_FONT, PER_POINT } from "./paper.js";
 import { SCALES, brightness, cssOf, mix, rgbOf, visible } from "./colour.js";
 
+export const PAPER_FONT = "Helvetica, Arial"; // what every program that opens an SVG has, or has something as wide for
 const LETTERS_ABOVE = 18.2; // heights of letters that a page's title, controls and navigation take
 
 // How much higher a picture may be than on a projector of 720 pixels, in letters of 17: what stands above it grows with the
-// letters, and it shall end where the window ends. On paper there is no window, and in somebody else's page the one in which
-// the frame was asked for: its height is in the address (ui/shell/embedded.py).
+// letters, and it shall end where the window ends. On paper there is no window.
 export function roomOf(context, theme, { above = LETTERS_ABOVE, least = 0.75 } = {}) {
   if (context.vector) return 1;
-  const height = Number(new URLSearchParams(location.search).get("window")) || window.innerHeight;
-  const room = (height - above * theme.size) / (720 - above * 17);
+  const room = (window.innerHeight - above * theme.size) / (720 - above * 17);
   return Math.min(1.5, Math.max(least, room));
 }
 
@@ -58,29 +56,23 @@ export function colourOf(theme, scale, limit) {
   return (value) => colours[Math.min(last, Math.max(0, Math.round((value / limit) * last)))];
 }
 
-// Titles of axes and legends have 0.8 of the theme's size: they have the points, and labels somewhat more. White stands for 0
-// there, whatever the page's own colours are, so that a printer spends no ink on it and grey says the same.
-export function paperTheme(points) {
+// Black on white. White stands for 0, so that a printer spends no ink on it and grey says the same.
+export function printTheme(theme) {
   const [ground, ink] = [
     [255, 255, 255],
     [0, 0, 0],
   ];
   return {
-    paper: true,
-    smallest: 6 * PER_POINT, // letters that a printed page can carry
+    ...theme,
     dark: false,
     ground,
     ink,
-    size: (points * PER_POINT) / 0.8,
-    font: PAPER_FONT,
     primary: ink,
-    chosen: rgbOf(COLOURS.chosen, "#d55e00"),
     muted: ink,
     faint: mix(ink, ground, 0.75),
     hatchGround: [240, 240, 240],
     hatchLine: [170, 170, 170],
     heads: COLOURS.categorical.map((css) => cssOf(visible(rgbOf(css, "#888888"), ground, ink))),
-    ...SCALES,
     stripes: SCALES.diverging,
     sequential: SCALES.print,
   };
