@@ -15,7 +15,8 @@ def pdf_page(content: bytes) -> tuple[float, float]:
 def pdf_streams(content: bytes) -> list[bytes]:
     """Return every stream, inflated if it is deflated."""
     found = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
-    return [zlib.decompress(stream) if stream[:1] == b"\x78" else stream for stream in found]
+    # A decompressor that does not ask for the checksum, of which a line break may look like the end of the stream.
+    return [zlib.decompressobj().decompress(stream) if stream[:1] == b"\x78" else stream for stream in found]
 
 
 def pdf_letters(content: bytes) -> set[str]:

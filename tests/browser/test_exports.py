@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,7 +74,10 @@ def test_a_map_is_saved_as_pdf_black_on_white(app: str, visit: Callable[..., Pag
     width, height = pdf_page(content)
     assert 200 < width < 1500 and 100 < height < 1500
     assert b"/FontFile2" in content and set("dogsleeps.") <= pdf_letters(content)
-    assert b"\n1. 1. 1. rg" in b"".join(pdf_streams(content)), "the ground is white"
+    colours = re.findall(rb"^([\d.]+ (?:[\d.]+ [\d.]+ )?)(?:g|rg)$", b"\n".join(pdf_streams(content)), re.MULTILINE)
+    drawn = [[float(number) for number in colour.split()] for colour in colours]
+    assert [colour for colour in drawn if min(colour) == 1], "the ground is white"
+    assert [0.91, 0.93, 0.95] not in drawn, "no letter has the colour of the dark page"
 
 
 def test_a_figure_can_be_read_as_a_table(app: str, visit: Callable[..., Page]) -> None:
