@@ -138,7 +138,7 @@ def test_a_checkpoint_without_snapshots_is_shown_beside_random_weights(open_sect
     is_fine(app)
     assert list(app.select_slider(key="training_step").options) == ["random weights", "final"]
     assert f"{TEXT['time_none']} {TEXT['time_others'].format(names='grown')}" in said(app)
-    assert TEXT["early_seed"].format(seed=0) in said(app)
+    assert TEXT["early_seed"].format(seed=0) in said(app) and TEXT["time_map_random"] in said(app)
     assert len(app.dataframe[0].value) == 2
 
 

@@ -95,7 +95,8 @@ def _through_time(p: Page, steps: Sequence[Step]) -> None:
             name="one-head-through-training",
             caption=p.text["time_strip"].format(read=_read(p)),
         )
-        st.markdown(p.text["time_map"].format(step=names[here]))
+        key = "time_map_random" if shown.moments[here].has_random_weights else "time_map"
+        st.markdown(p.text[key].format(step=names[here]))
         rows = predicted_rows(p.trace, shown.location.kind)
         drawn = attention_map(shown.views[here], head=shown.location.head, shifted_labels=rows, height=_MAP_HEIGHT)
         show_map(drawn, key="time-lapse map")
