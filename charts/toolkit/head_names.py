@@ -10,11 +10,6 @@ from transformer.text.message import N_
 if TYPE_CHECKING:
     from transformer.runs.head_places import Head
 
-_IN_FULL = {
-    ("encoder", "self"): N_("encoder, layer {layer}, head {head}"),
-    ("decoder", "self"): N_("decoder, layer {layer}, head {head}"),
-    ("decoder", "cross"): N_("cross-attention, layer {layer}, head {head}"),
-}
 _IN_SHORT = {
     ("encoder", "self"): N_("encoder {layer}.{head}"),
     ("decoder", "self"): N_("decoder {layer}.{head}"),
@@ -30,11 +25,6 @@ def layer_name(layer: int) -> str:
 def head_name(layer: int, head: int) -> str:
     """Return "layer 2, head 3" in the reader's language."""
     return _("layer {layer}, head {head}", layer=layer, head=head)
-
-
-def head_in_full(head: Head) -> str:
-    """Return "cross-attention, layer 2, head 3" in the reader's language."""
-    return _(_IN_FULL[head.stack, head.kind], layer=head.layer, head=head.head)
 
 
 def head_in_short(head: Head) -> str:
