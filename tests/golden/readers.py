@@ -16,6 +16,7 @@ import base64
 import contextlib
 import html
 import json
+import logging
 import os
 import re
 import sys
@@ -60,6 +61,7 @@ def open_view(page: str, address: Mapping[str, Any]) -> Any:
     scan = manifest_scanner.scan_component_manifests
     if not hasattr(scan, "cache_info"):  # the metadata of all installed packages, which every run would read again
         manifest_scanner.scan_component_manifests = cache(scan)
+    logging.getLogger("streamlit.runtime.scriptrunner_utils.script_run_context").disabled = True
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600)
     if page != "overview":
         app.switch_page(f"pages/{page}.py")
@@ -226,8 +228,9 @@ def _vega(_: str, element: Any) -> Iterator[tuple[str, Value]]:
 
 def _labels(name: str, found: Any) -> Iterator[tuple[str, Value]]:
     """Yield labels if they are tokens; other texts may change."""
-    if found and any(re.search(r"·\S|^<.*>$|^\[[A-Z]+\]", str(one)) for one in found):
-        yield name, value_of(["" if one is None else html.unescape(str(one)) for one in found], "text")
+    texts = ["" if one is None else html.unescape(str(one)) for one in found or ()]
+    if any(re.match(r"·\S|<[^<>]+>$|\[[A-Z]+\]", one) for one in texts) and "<br>" not in "".join(texts):
+        yield name, value_of(texts, "text")
 
 
 READERS: dict[str, Callable[[str, Any], Iterator[tuple[str, Value]]]] = {
@@ -254,9 +257,11 @@ def opened(model: str) -> Any:
     return transformer.load(folder)
 
 
-def fingerprint(model: str) -> str:
-    """Return the digest of weights, config and tokenizer of the checkpoint."""
-    return opened(model).fingerprint
+def about(model: str) -> dict[str, str]:
+    """Return the digest of weights, config and tokenizer, and whose kernels torch uses on this processor."""
+    import torch
+
+    return {"fingerprint": opened(model).fingerprint, "processor": torch.backends.cpu.get_cpu_capability()}
 
 
 @cache

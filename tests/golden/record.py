@@ -53,7 +53,7 @@ def main(names: list[str]) -> None:
             if one.values:
                 recorded.append(one)
             print(f"{one.seconds:7.2f} s {len(one.values):4} {one.name}", flush=True)
-        file = write(name, readers.fingerprint(name), recorded)
+        file = write(name, readers.about(name), recorded)
         print(f"{file}: {file.stat().st_size:,} bytes")
 
 

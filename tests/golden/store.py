@@ -13,6 +13,10 @@ import numpy as np
 FOLDER = Path(__file__).parent
 MOST = 96  # entries of an array that are kept; of a longer one, as many that are spread over it, and its sums
 TOLERANCE, OTHER_ENGINE = 1e-5, 3e-5  # of the largest absolute value of the array
+# float32 rounds what is near 1, and differences and sums of such numbers may be small: this much may differ always,
+# but never more than this part of the largest value. Below ZERO there is nothing but rounding. Exponentials (p × 10²⁵)
+# carry the rounding of their logarithm.
+ROUNDING, LARGEST_PART, ZERO, EXPONENTIALS = 6e-6, 1e-3, 1e-7, 1e6
 STEPS_PART = 0.02  # part of the entries of a quantised array that may differ by a step
 
 
@@ -61,7 +65,12 @@ def difference(old: Value, new: Value, tolerance: float) -> str:
         return "" if old.entries == new.entries else _first_text(old.entries, new.entries)
     size = int(np.prod(old.shape))
     largest = max(np.abs(old.sums[:2]).max() if old.sums else 0.0, _largest(old.entries))
-    allowed = {"float": tolerance * largest, "step": 1.0, "exact": 0.0}[old.kind]
+    of_floats = max(tolerance * largest, min(ROUNDING, LARGEST_PART * largest))
+    if largest > EXPONENTIALS:
+        of_floats = LARGEST_PART * largest
+    elif largest < ZERO:
+        of_floats = ZERO
+    allowed = {"float": of_floats, "step": 1.0, "exact": 0.0}[old.kind]
     of_sums = {"float": size * allowed, "step": max(1.0, STEPS_PART * size), "exact": 1e-6 * size * largest}[old.kind]
     if not np.array_equal(np.isfinite(old.entries), np.isfinite(new.entries)):
         return "other entries are NaN or infinite"
@@ -110,7 +119,7 @@ class Recorded:
         return self.name.split(" / ")[0]
 
 
-def write(model: str, fingerprint: str, recorded: Iterable[Recorded]) -> Path:
+def write(model: str, about: Mapping[str, str], recorded: Iterable[Recorded]) -> Path:
     """Write ``values/<model>.npz``: all numbers in one array, each different part once, and an index."""
     numbers: list[np.ndarray] = []
     places: dict[bytes, int] = {}
@@ -128,7 +137,7 @@ def write(model: str, fingerprint: str, recorded: Iterable[Recorded]) -> Path:
                 place = [places[packed], len(value.entries)]
             values[key] = [value.kind, value.shape, place, value.sums]
         index.append({**asdict(one), "values": values})
-    text = json.dumps({"fingerprint": fingerprint, "recorded": index}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps({"about": about, "recorded": index}, ensure_ascii=False, separators=(",", ":"))
     file = FOLDER / "values" / f"{model}.npz"
     file.parent.mkdir(exist_ok=True)
     np.savez_compressed(
@@ -139,8 +148,8 @@ def write(model: str, fingerprint: str, recorded: Iterable[Recorded]) -> Path:
     return file
 
 
-def read(model: str) -> tuple[str, list[Recorded]]:
-    """Return the fingerprint of the checkpoint, and what ``write`` was given."""
+def read(model: str) -> tuple[dict[str, str], list[Recorded]]:
+    """Return what ``write`` was given."""
     with np.load(FOLDER / "values" / f"{model}.npz") as file:
         numbers, index = file["numbers"], json.loads(file["index"].tobytes().decode("utf-8", errors="surrogatepass"))
     recorded = []
@@ -150,4 +159,4 @@ def read(model: str) -> tuple[str, list[Recorded]]:
             entries = place if kind == "text" else numbers[place[0] : place[0] + place[1]]
             values[key] = Value(kind, tuple(shape), entries, tuple(sums))
         recorded.append(Recorded(**{**one, "values": values}))
-    return index["fingerprint"], recorded
+    return index["about"], recorded
