@@ -622,7 +622,7 @@ def _places(file: str, *kinds: str) -> dict[str, Recipe]:
 
 
 def _groups() -> Iterator[tuple[str, str, str, Mapping[str, Recipe], str]]:
-    """Yield groups of inputs: the words before their names, door, sound folder, recipes by name, file to open."""
+    """Yield groups of inputs: first words of their names, door, sound folder, recipes, file to open."""
     strange = ("missing", "a folder", "a pipe", "a device", "a link to nothing")
     most = {CONFIG: 65_536, TOKENIZER: 32_000_000, WEIGHTS: 100_000_000, "README.md": 1_000_000}
     yield "upload: weights", "upload", "gpt", HEADERS, ""
