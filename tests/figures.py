@@ -164,7 +164,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from transformer.text.best_path import pieces_of_path
     from transformer.text.longest_match import MatchStep
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
-    from views.attention import attention_row_figures, query_key_space_figure, trust_figure
+    from views.attention import attention_row_figures, trust_figure
     from views.checkpoint import parameter_shares_figure
     from views.compare import picture_shares_figure, stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
@@ -285,9 +285,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             what="hidden value",
             title="token",
             signed=True,
-        ),
-        "query_key_space": query_key_space_figure.query_key_space(
-            rows[:, :2].repeat(2, axis=0), tokens=[*tokens, *tokens], n_queries=n, colour="word", explained=(0.5, 0.25)
         ),
         "search_tree": beam_tree_figure.search_tree(small_tree()),
         "alignment_heatmap": decoding_figures.alignment_heatmap(

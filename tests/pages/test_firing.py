@@ -11,7 +11,6 @@ import streamlit as st
 
 from tests.pages.conftest import is_fine, said
 from transformer.heads.firing_examples import head_firings, unit_firings
-from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.lab import firing_list as listed
@@ -46,20 +45,6 @@ def test_largest_weights_and_own_sentences(
     assert common("sentences.cut", most=1, count=2) in said(app.run())
     app.file_uploader(key="sentence list file").set_value([("own.txt", b"\xff\xfe\x00", "text/plain")])
     assert [warning.value for warning in app.run().warning], "what is not text is refused in a sentence"
-
-
-def test_queries_and_keys_as_points(open_app: Callable, tiny_checkpoint: Callable) -> None:
-    app = open_app("attention", checkpoint="tiny-bert", attention_fires="space", **SECTION)
-    is_fine(app)
-    found = query_key_space(tiny_checkpoint("bert"), read_sentences(), Head("encoder", "self", 0, 0))
-    counted = (
-        TEXT["space_says"]
-        .split(".")[0]
-        .format(
-            queries=len(found.queries.tokens), keys=len(found.keys.tokens), sentences=len(set(found.keys.sentences))
-        )
-    )
-    assert counted in said(app)
 
 
 def test_a_public_server_takes_no_file(open_app: Callable, public_server: None) -> None:

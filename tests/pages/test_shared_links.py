@@ -99,7 +99,6 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "attention": [
         {"attention_section": "general", **ENCODER},
         {"attention_section": "fires", **ENCODER},
-        {"attention_section": "fires", "attention_fires": "space", **ENCODER},
         {"attention_section": "trust", "attention_key": "1", **ENCODER},
         {"attention_section": "reading", "attention_together": ["1", "2"], **ENCODER},
         {"attention_key": "1", "cell_writers": "true", **ENCODER},

@@ -9,10 +9,8 @@ import streamlit as st
 
 from charts.canvas.value_map import value_map
 from charts.toolkit.head_names import head_in_short
-from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.heads.firing_examples import Firing, head_firings
 from transformer.heads.head_circuits import (
     WAYS,
@@ -22,7 +20,6 @@ from transformer.heads.head_circuits import (
     output_value_circuit,
     query_key_circuit,
 )
-from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
 from transformer.text.message import N_
@@ -36,12 +33,10 @@ from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.reducer import State, send
 from ui.show.drawings import show_map
-from ui.show.figures import show_figure, show_snippet, show_source, show_table
+from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common
 from views.attention.attention_controls import open_column
 from views.attention.attention_view_model import AttentionViewModel
-from views.attention.query_key_space_figure import COLOURS
-from views.attention.query_key_space_figure import query_key_space as drawn_space
 
 _MOST = 20  # pairs of tokens
 _BATCH = 8  # small, so that a click on "stop" takes effect soon
@@ -166,23 +161,11 @@ def _in_words(p: Page, found: Composition, row: int) -> str:
 
 
 def firing(p: Page, _shown: AttentionViewModel) -> None:
-    """Draw the sentences, and one of two figures of them."""
-    head = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
+    """Draw the choice of sentences, the strongest examples of the head, and the Python code."""
+    head, checkpoint = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head), p.checkpoint
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        view = chosen_option(p.text, "fires", ["list", "space"], key="attention_fires")
-        if view == "space":
-            colour = chosen_option(p.text, "colour", COLOURS, key="attention_colour")
-        else:
-            special = choice.toggle(common("fires.special"), key="fires_special", help=common("fires.special_help"))
+        special = choice.toggle(common("fires.special"), key="fires_special", help=common("fires.special_help"))
         read = sentence_list()
-    if view == "space":
-        _space(p, head, read, colour)
-    else:
-        _list(p, head, read, special=special)
-
-
-def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
-    checkpoint = p.checkpoint
     found = jobs.result(
         checkpoint,
         ("firing", read.digest, special),
@@ -216,53 +199,6 @@ def _open_firing(p: Page, read: SentenceList, one: Firing) -> None:
     sentence = with_task(p.checkpoint, read.sentences[one.sentence])
     for action in (SelectSentence(sentence, one.query), *open_column(one.key)):
         send(action)
-
-
-def _space(p: Page, head: Head, read: SentenceList, colour: str) -> None:
-    checkpoint = p.checkpoint
-    found = jobs.result(
-        checkpoint,
-        ("query key space", read.digest, head),
-        lambda report: query_key_space(checkpoint, read.sentences, head, batch_size=_BATCH, progress=report),
-        saying=_reading,
-    )
-    if found is None:
-        return
-    picture = found.picture
-    show_figure(
-        drawn_space(
-            picture.coordinates,
-            tokens=(*found.queries.tokens, *found.keys.tokens),
-            n_queries=len(found.queries.tokens),
-            colour=colour,
-            explained=picture.explained,
-        ),
-        name="queries-and-keys",
-        caption=p.text["space_caption"],
-        alt=p.text["space_alt"],
-    )
-    rule = score_rule(checkpoint, head.stack, head.layer, head.kind)
-    said = p.text["space_says"].format(
-        queries=len(found.queries.tokens),
-        keys=len(found.keys.tokens),
-        sentences=len(set(found.queries.sentences)),
-        share=percent(sum(picture.explained)),
-        agreement=three_digits(found.agreement),
-    )
-    more = [p.text[f"space_{what}"] for what, is_so in (("added", rule.added), ("cap", rule.cap is not None)) if is_so]
-    st.markdown(" ".join((said, *more)))
-    st.caption(p.text["space_source"])
-    show_snippet(
-        "queries and keys",
-        "import transformer\nfrom transformer.runs.head_places import Head\n"
-        "from transformer.heads.query_key_space import query_key_space\n"
-        f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}"
-        f'head = Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})\n'
-        f"space = query_key_space(checkpoint, {read.python}, head)\n"
-        "print(space.agreement, space.picture.explained)\n"
-        "print(space.queries.vectors @ space.keys.vectors.T)  # scores, up to one number for each query\n",
-    )
-    show_source(query_key_space)
 
 
 def _reading(done: int, total: int) -> str:

@@ -1,4 +1,4 @@
-"""Examples where heads and units fire equal single traces; queries and keys as points of one space."""
+"""Examples where heads and units fire equal single traces."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.foreign_checkpoints import FOREIGN
-from tests.nights import FAMILIES_BY_DAY, by_day
-from transformer.attention_maps.attention_arithmetic import added_to_scores, score_rule
 from transformer.heads.firing_examples import head_firings, unit_firings
-from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head, attention_layers
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
@@ -100,54 +96,3 @@ def test_nothing_to_read_and_progress(tiny_checkpoint: Callable) -> None:
     seen = []
     head_firings(checkpoint, SENTENCES, batch_size=2, progress=lambda *numbers: seen.append(numbers))
     assert seen == [(1, 4), (3, 4), (4, 4)]
-
-
-def heads_of(checkpoint: transformer.Checkpoint) -> list[Head]:
-    return [Head(stack, kind, layer, 1) for stack, kind, layer in attention_layers(checkpoint.config) if layer == 1]
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_points_reproduce_the_scores_of_the_trace(tiny_checkpoint: Callable, name: str) -> None:
-    reproduces_scores(tiny_checkpoint(name))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
-def test_points_of_other_families(families_folder, name: str) -> None:
-    reproduces_scores(transformer.load(families_folder / name))
-
-
-def reproduces_scores(checkpoint: transformer.Checkpoint) -> None:
-    """q′ · k′ is the scaled product up to one number per query, so that softmax gives the same for both."""
-    for head in heads_of(checkpoint):
-        space = query_key_space(checkpoint, SENTENCES, head)
-        rule = score_rule(checkpoint, head.stack, head.layer, head.kind)
-        for index in set(space.queries.sentences):
-            view = (trace := transformer.trace(checkpoint, SENTENCES[index])).attention(
-                head.stack, head.layer, head.kind
-            )
-            queries, keys = (
-                points.vectors[np.array(points.sentences) == index] for points in (space.queries, space.keys)
-            )
-            products = queries @ keys.T
-            n_queries, n_keys = products.shape
-            name = f"{head.stack}.layers.{head.layer}.{head.kind}_attention"
-            wanted = trace.values(f"{name}.query")[head.head] @ trace.values(f"{name}.key")[head.head].T * rule.scale
-            if rule.cap is None:
-                added = added_to_scores(trace, rule)
-                scores = view.scores[head.head] - (0 if added is None else added[head.head])
-                np.testing.assert_allclose(wanted, scores, atol=1e-4)
-            difference = products - wanted[:n_queries, :n_keys]
-            np.testing.assert_allclose(difference, np.repeat(difference[:, :1], n_keys, axis=1), atol=1e-4)
-        assert np.allclose(space.queries.vectors.mean(axis=0), space.keys.vectors.mean(axis=0)), "one middle"
-        assert space.picture.coordinates.shape == (len(space.queries.tokens) + len(space.keys.tokens), 2)
-        assert -1 <= space.agreement <= 1
-
-
-def test_at_most_so_many_tokens(tiny_checkpoint: Callable) -> None:
-    checkpoint = tiny_checkpoint("bert")
-    head = heads_of(checkpoint)[0]
-    whole = query_key_space(checkpoint, SENTENCES, head)
-    first = query_key_space(checkpoint, SENTENCES, head, most=1)
-    assert set(whole.keys.sentences) == {0, 2, 3}
-    assert set(first.keys.sentences) == {0}
