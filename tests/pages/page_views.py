@@ -51,10 +51,6 @@ def is_complete(app: AppTest, _: str) -> None:
     assert "**Completeness.**" in said(app)
 
 
-def has_none_before_layer_0(app: AppTest, _: str) -> None:
-    assert page_text("attention")["composition_first"] in said(app)
-
-
 def has_a_row_for_each_head(app: AppTest, _: str) -> None:
     tables = [table.value for table in app.dataframe if page_text("heads")["column_layer"] in table.value.columns]
     layers, heads = (int(tables[0][page_text("heads")[f"column_{name}"]].max()) + 1 for name in ("layer", "head"))
@@ -76,14 +72,7 @@ VIEWS = (
     *(View("positions", {"positions view": name}, WRITERS) for name in ("waves", "similarity", "sum")),
     View("attention", check=has_metrics),
     View("attention", {"attention_section": page_text("attention")["section_trust"]}, KINDS[:4], is_complete),
-    View(
-        "attention",
-        {
-            "attention_section": page_text("attention")["section_general"],
-            "head": "1",
-        },  # at head 0, a sentence opens at its own
-        check=has_none_before_layer_0,
-    ),
+    View("attention", {"attention_section": page_text("attention")["section_general"]}),
     View("heads", check=has_a_row_for_each_head),
     View("add_norm"),
     View("feed_forward"),

@@ -9,7 +9,7 @@ import pytest
 
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
-from transformer.heads.head_circuits import composition, output_value_circuit, query_key_circuit
+from transformer.heads.head_circuits import output_value_circuit, query_key_circuit
 from ui.words.texts import page_text
 
 TEXT = page_text("attention")
@@ -23,7 +23,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
-def test_score_pairs_and_composition(open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str):
+def test_score_and_pairs(open_app: Callable, tiny_checkpoint: Callable, name: str, stack: str, kind: str):
     app = open_app("attention", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", **SECTION)
     is_fine(app)
     checkpoint = tiny_checkpoint(name)
@@ -37,11 +37,6 @@ def test_score_pairs_and_composition(open_app: Callable, tiny_checkpoint: Callab
         found = circuit.strongest(20)
         assert list(table.iloc[:, 0]) == [checkpoint.tokenizer.display(row) for row, *_ in found]
         np.testing.assert_allclose(table.iloc[:, 2], [value for *_, value in found], rtol=1e-5)
-    found = composition(checkpoint.model, stack, way="query")
-    row = [tuple(head)[1:] for head in found.later].index((kind, 1, 1))
-    assert three_digits(float(np.nanmax(found.scores[row]))) in said(app)
-    app.segmented_control(key="attention_composition").set_value("value")
-    is_fine(app.run())
 
 
 def test_pieces_of_a_word_are_put_together(open_app: Callable) -> None:

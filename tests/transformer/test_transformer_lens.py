@@ -1,4 +1,4 @@
-"""Attribution, composition and patching of a GPT-2 model compared with TransformerLens.
+"""Attribution and patching of a GPT-2 model compared with TransformerLens.
 
 Runs if ``transformer_lens`` is installed (``benchmarks/README.md`` says how); nothing else needs it.
 """
@@ -18,7 +18,6 @@ import transformer  # noqa: E402
 from tests.foreign_checkpoints import foreign_checkpoint  # noqa: E402
 from transformer import Checkpoint, Trace  # noqa: E402
 from transformer.attribution.direct_logit_attribution import attribute  # noqa: E402
-from transformer.heads.head_circuits import composition  # noqa: E402
 from transformer.interventions.activation_patching import contrast, head_places, recovered_shares  # noqa: E402
 from transformer.runs.decoding_strategies import Greedy  # noqa: E402
 
@@ -30,14 +29,6 @@ SENTENCE, OTHER = "the cat sat", "the cat sit"  # the same number of tokens
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     folder = foreign_checkpoint("hf-gpt2", tmp_path_factory.mktemp("lens"))
     return transformer.load(folder), bridge.TransformerBridge.boot_transformers(str(folder), device="cpu")
-
-
-@pytest.fixture(scope="module")
-def folded(pair: Pair) -> bridge.TransformerBridge:
-    """Fold the norm before a head into the head, as our code does."""
-    lens = bridge.TransformerBridge.boot_transformers(str(pair[0].path), device="cpu")
-    lens.enable_compatibility_mode(center_writing_weights=False)
-    return lens
 
 
 def traced(checkpoint: Checkpoint, sentence: str) -> tuple[Trace, torch.Tensor]:
@@ -69,20 +60,6 @@ def test_heads_add_to_a_logit_what_transformer_lens_attributes_to_them(pair: Pai
     direction = weights.vocabulary_projection.weight[token] * weights.final_norm.weight
     expected = (written @ direction).numpy().reshape(found.shape)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(("way", "mode"), [("query", "Q"), ("key", "K"), ("value", "V")])
-def test_composition_scores_are_those_of_transformer_lens(
-    pair: Pair, folded: bridge.TransformerBridge, way: str, mode: str
-) -> None:
-    found = composition(pair[0].model, "decoder", way=way)
-    with torch.inference_mode():
-        expected = folded.all_composition_scores(mode).scores.numpy()  # [earlier layer, head, later layer, head]
-    for row, later in enumerate(found.later):
-        for column, earlier in enumerate(found.earlier):
-            if later.layer > earlier.layer:
-                score = expected[earlier.layer, earlier.head, later.layer, later.head]
-                assert found.scores[row, column] == pytest.approx(score, rel=1e-4)
 
 
 def test_patched_heads_bring_back_the_share_that_hooks_of_transformer_lens_bring_back(pair: Pair) -> None:

@@ -1,38 +1,27 @@
-"""One head beyond this sentence: what its weights prefer, its composition, and where it fires."""
+"""One head beyond this sentence: what its weights prefer, and where it fires."""
 
-from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.value_map import value_map
-from charts.toolkit.head_names import head_in_short
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _
 from transformer.heads.firing_examples import Firing, head_firings
 from transformer.heads.head_circuits import (
-    WAYS,
     Circuit,
-    Composition,
-    composition,
     output_value_circuit,
     query_key_circuit,
 )
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
-from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectCell, SelectHead, SelectSentence
-from ui.shell.choice import chosen_option
+from ui.shell.actions import SelectSentence
 from ui.shell.page import Page
-from ui.shell.reducer import State, send
-from ui.show.drawings import show_map
+from ui.shell.reducer import send
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common
 from views.attention.attention_controls import open_column
@@ -44,7 +33,7 @@ _CIRCUITS = {"looks": query_key_circuit, "writes": output_value_circuit}
 
 
 def general(p: Page, _shown: AttentionViewModel) -> None:
-    """Draw the copying score, the strongest pairs of both circuits, and the composition of heads."""
+    """Draw the copying score and the strongest pairs of both circuits."""
     focus, text = p.focus, p.text
     score, read_out = _score(p)
     st.markdown(
@@ -62,7 +51,6 @@ def general(p: Page, _shown: AttentionViewModel) -> None:
                     height=320,
                 )
     st.caption(text["general_caveat"])
-    _composition(p)
     show_snippet(
         "general",
         f"import transformer\nfrom transformer.heads.head_circuits import output_value_circuit\n\n{p.load_line}"
@@ -72,7 +60,7 @@ def general(p: Page, _shown: AttentionViewModel) -> None:
         "for row, column, value in circuit.strongest(10):\n"
         "    print(checkpoint.tokenizer.display(row), checkpoint.tokenizer.display(column), value)\n",
     )
-    show_source(query_key_circuit, output_value_circuit, Circuit, composition)
+    show_source(query_key_circuit, output_value_circuit, Circuit)
 
 
 def _circuit(p: Page, name: str) -> Circuit:
@@ -102,62 +90,6 @@ def _pairs(p: Page, name: str) -> list[tuple[str, str, float]] | None:
         doing=common("wait.circuits"),
     )
     return None if found is None else [(shown(row), shown(column), value) for row, column, value in found]
-
-
-def _composition(p: Page) -> None:
-    """Draw the composition of all heads of the stack with earlier ones; a click chooses the later one."""
-    text, focus = p.text, p.focus
-    way = chosen_option(text, "composition", WAYS, key="attention_composition", help=text["composition_help"])
-    found = store.get(
-        p.checkpoint,
-        ("composition", focus.stack, way),
-        lambda: composition(p.checkpoint.model, focus.stack, way=way),
-        wait="wait.circuits",
-    )
-    known = np.isfinite(found.scores)
-    if not known.any():
-        st.caption(text["composition_nothing"])
-        return
-    this = Head(focus.stack, focus.kind, focus.layer, focus.head)
-    row = found.later.index(this)
-    st.markdown(_in_words(p, found, row))
-    show_map(
-        value_map(
-            np.where(known, found.scores, 0.0),
-            row_labels=[head_in_short(head) for head in found.later],
-            column_labels=[head_in_short(head) for head in found.earlier],
-            row_title=N_("later head"),
-            column_title=N_("earlier head"),
-            scale="sequential",
-            allowed=known,
-            title=text[f"composition_{way}"],
-            value_name=_("composition score"),
-            phrase=("", N_(" reads ")),
-            chosen_row=row,
-            masked_text=_("does not read it"),
-            height=420,
-        ),
-        key="attention composition",
-        means=partial(_look_at, found.later),
-    )
-    st.caption(text["composition_caption"].format(random=three_digits(found.random)))
-
-
-def _look_at(heads: Sequence[Head], _state: State, cell: SelectCell) -> Actions:
-    head = heads[cell.query]
-    return (SelectHead(head.layer, head.head, kind=head.kind),)
-
-
-def _in_words(p: Page, found: Composition, row: int) -> str:
-    scores = found.scores[row]
-    if not np.isfinite(scores).any():
-        return p.text["composition_first"]
-    best = int(np.nanargmax(scores))
-    return p.text["composition_best"].format(
-        earlier=as_plain(head_in_short(found.earlier[best])),
-        score=three_digits(float(scores[best])),
-        factor=three_digits(float(scores[best] / found.random)),
-    )
 
 
 def firing(p: Page, _shown: AttentionViewModel) -> None:

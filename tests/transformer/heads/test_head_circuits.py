@@ -11,9 +11,7 @@ import torch
 
 from tests.transformer.tiny import random_model
 from transformer.heads.head_circuits import (
-    WAYS,
     Circuit,
-    composition,
     embeddings,
     head_matrices,
     output_value_circuit,
@@ -127,46 +125,3 @@ def test_other_families_have_circuits(family, name):
     circuit = output_value_circuit(model, stack, kind, layer=1, head=1)
     assert np.isfinite(circuit.copying_score) and circuit.read_out == (stack == "decoder")
     assert len(query_key_circuit(model, stack, kind, layer=1, head=1).strongest(5)) == 5
-    scores = composition(model, stack, way="query").scores
-    assert np.nanmin(scores) >= 0 and np.nanmax(scores) <= 1
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(("name", "stack"), [("translator", "decoder"), ("gpt", "decoder"), ("bert", "encoder")])
-def test_composition_against_the_whole_matrices(tiny_checkpoint, name, stack, way):
-    model = tiny_checkpoint(name).model
-    found = composition(model, stack, way=way)
-    n_known = 0
-    for (row, column), score in np.ndenumerate(found.scores):
-        later, earlier = found.later[row], found.earlier[column]
-        reads_encoder = later.kind == "cross" and way != "query"
-        in_one_layer = earlier.layer == later.layer and (earlier.kind, later.kind) == ("self", "cross")
-        before = earlier.stack == later.stack and (earlier.layer < later.layer or in_one_layer)
-        if not (earlier.stack == "encoder" if reads_encoder else before):
-            assert np.isnan(score)
-            continue
-        one = head_matrices(model, *later[:2], layer=later.layer, head=later.head)
-        other = head_matrices(model, *earlier[:2], layer=earlier.layer, head=earlier.head)
-        reads = {"query": one.key.T @ one.query, "key": one.query.T @ one.key, "value": one.output @ one.value}[way]
-        writes = other.output @ other.value
-        expected = torch.linalg.norm(reads @ writes) / (torch.linalg.norm(reads) * torch.linalg.norm(writes))
-        assert score == pytest.approx(float(expected), rel=1e-6)
-        n_known += 1
-    assert n_known and found.random == pytest.approx(model.config.d_model**-0.5)
-
-
-def test_random_heads_come_to_what_is_said(tiny_checkpoint):
-    generator = torch.Generator().manual_seed(0)
-    ratios = []
-    for _ in range(20):
-        tall, wide = (torch.randn(2, *shape, dtype=torch.double, generator=generator) for shape in ((64, 8), (8, 64)))
-        reads, writes = tall @ wide
-        ratios.append(float(torch.linalg.norm(reads @ writes) / torch.linalg.norm(reads) / torch.linalg.norm(writes)))
-    assert np.mean(ratios) == pytest.approx(64**-0.5, rel=0.1)
-    with pytest.raises(ValueError, match="choose one of query, key, value"):
-        composition(tiny_checkpoint("gpt").model, "decoder", way="output")
-
-
-def test_one_layer_has_nobody_to_read():
-    found = composition(random_model("decoder-only", n_decoder_layers=1), "decoder", way="key")
-    assert found.scores.shape == (2, 0) and found.earlier == ()
