@@ -173,35 +173,6 @@ def test_the_snippet_of_a_cell_prints_its_weight(
     assert models == pytest.approx(float(recorded), rel=1e-6)
 
 
-@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
-def test_a_cell_says_who_wrote_its_query_and_its_key(
-    open_page: Callable, checkpoint: str, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    place = {"checkpoint": checkpoint, "token": "3", "layer": "1", "head": "1"}
-    closed = open_page(**place, attention_key="2")
-    assert not any("score_sources" in code for code in codes(closed)), "what is folded away is not computed"
-    app = open_page(**place, cell_writers="true")
-    assert not any("score_sources" in code for code in codes(app)), "no cell is open"
-    key = app.selectbox(key="attention_key")
-    key.set_value(key.options[2]).run()
-    is_fine(app)
-    assert "is the sum of this table" in said(app)
-    against = app.selectbox(key="score_against")
-    against.set_value(against.options[0]).run()
-    is_fine(app)
-    assert re.search(r"The score of ‘.+’ minus that of ‘.+’ is \*\*", said(app))
-    snippet = next(code for code in codes(app) if "score_sources" in code)
-    assert "against=" in snippet
-    (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
-    monkeypatch.chdir(tmp_path)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
-    total, score, deviation = map(float, printed.getvalue().splitlines()[0].split())
-    assert total == pytest.approx(score, abs=1e-5) and deviation < 1e-5
-    assert len(printed.getvalue().splitlines()) > 5
-
-
 def test_the_channels_and_the_row_of_a_cell_are_drawn_when_they_are_opened(open_page: Callable) -> None:
     place = {"checkpoint": "tiny-gpt", "token": "3", "attention_key": "2"}
     closed, opened = open_page(**place), open_page(**place, cell_channels="true", cell_whole_row="true")

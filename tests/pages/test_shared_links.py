@@ -101,7 +101,6 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
         {"attention_section": "fires", **ENCODER},
         {"attention_section": "trust", "attention_key": "1", **ENCODER},
         {"attention_section": "reading", "attention_together": ["1", "2"], **ENCODER},
-        {"attention_key": "1", "cell_writers": "true", **ENCODER},
     ],
     "heads": [{"heads_section": "card", **ENCODER}],
     "add_norm": [{"add norm view": "arithmetic", "checkpoint": "tiny-gpt", "kind": "self"}],

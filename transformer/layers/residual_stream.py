@@ -1,9 +1,8 @@
 """The residual stream: what every sub-layer adds, the length of its vectors, and the parts it sums.
 
-The residual stream at one position is the sum of what was written into it (``stream_parts``). A norm is linear as long
-as its σ is held fixed, so each summand can be carried *forward* through it alone, and β becomes a summand of its own
-(Elhage et al. 2021, "The residual stream"; Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers",
-§3). Only rounding is left over. ``direct_logit_attribution`` carries a row of W *backwards* through the same norms.
+The residual stream at one position is the sum of what was written into it (Elhage et al. 2021, "The residual stream").
+A norm is linear as long as its σ is held fixed, and β is a summand of its own (Kobayashi et al. 2021, "Incorporating
+Residual and Normalization Layers", §3): ``direct_logit_attribution`` carries a row of W backwards through the norms.
 """
 
 from collections.abc import Callable
@@ -11,9 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
-from transformer.layer_norm import RMSNorm
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
 
@@ -184,7 +182,6 @@ def contributions(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray
 
 
 Values = Callable[[str], np.ndarray]  # a recorded activation by its name
-Reader = tuple[int, str]  # the attention that reads: its layer, and "self_attention" or "cross_attention"
 
 
 class Part(NamedTuple):
@@ -227,118 +224,6 @@ class Part(NamedTuple):
         if self.kind.endswith("_norm"):
             return Message("{layer} β of {name}", layer=self.layer, name=self.kind)
         return Message("{layer} bias of {name}", layer=self.layer, name=self.kind.removesuffix("_bias"))
-
-
-def stream_parts(trace: Trace, stack: str, row: int, *, reader: Reader | None = None) -> dict[Part, np.ndarray]:
-    """Return the parts of what ``reader`` reads at position ``row``: {part: [model]}, in float64.
-
-    They are in the order of the forward pass, with the names of ``attribute``; "edits" is what an edit of the run
-    added. Without a ``reader``, they are the parts of the stack's output, after its final norm.
-    """
-    module = trace.checkpoint.model.get_submodule(stack)
-    summands = _Summands(trace.values, row)
-    _embedding(summands, module.embedding, f"{stack}.embedding")
-    for index, layer in enumerate(module.layers):
-        name = f"{stack}.layers.{index}"
-        for kind in SUBLAYERS:
-            if reader == (index, kind):
-                if layer.pre_norm:
-                    summands.through(getattr(layer, f"{kind}_norm"), f"{name}.{kind}_norm", Part(f"{kind}_norm", index))
-                return summands.found(trace, _input_of(layer, name, kind))
-            if (sublayer := getattr(layer, kind, None)) is not None:
-                _sublayer(summands, layer, sublayer, name, Part(kind, index))
-        if hasattr(layer, CONVOLUTION):
-            summands.add(Part(CONVOLUTION, index), trace.values(f"{name}.{CONVOLUTION}")[row])
-            summands.through(layer.convolution_norm, f"{name}.convolution_norm", Part("convolution_norm", index))
-    if reader is not None:
-        raise ValueError(f"the {stack} has no {reader[1]} in layer {reader[0]}")
-    last = f"{stack}.layers.{len(module.layers) - 1}.residual.out"
-    if module.final_norm is None:
-        return summands.found(trace, last)
-    summands.through(module.final_norm, f"{stack}.final_norm", Part("final_norm"))
-    return summands.found(trace, f"{stack}.final_norm.output")
-
-
-class _Summands:
-    """Summands written so far, each carried through the norms that came after it."""
-
-    def __init__(self, values: Values, row: int) -> None:
-        self.values, self.row = values, row
-        self.parts: list[Part] = []
-        self.vectors: list[np.ndarray] = []
-
-    def add(self, part: Part, vector: np.ndarray) -> None:
-        """Add ``vector`` to the summand ``part``."""
-        self.parts.append(part)
-        self.vectors.append(np.asarray(vector, dtype=np.float64))
-
-    def through(self, norm: nn.Module, name: str, part: Part) -> None:
-        """Carry all summands through ``norm``, whose β becomes the summand ``part``."""
-        self.vectors = list(self.after_norm(norm, name, np.stack(self.vectors)))
-        if (bias := getattr(norm, "bias", None)) is not None:
-            self.add(part, array(bias))
-
-    def after_norm(self, norm: nn.Module, name: str, vectors: np.ndarray) -> np.ndarray:
-        """Return γ (x − mean(x)) / σ for each summand x of ``vectors``, [part, model], with the total's σ.
-
-        RMSNorm does not subtract the mean.
-        """
-        if isinstance(norm, RMSNorm):
-            mean_square = float(self.values(f"{name}.mean_square")[self.row])
-            return vectors * array(norm.weight) / np.sqrt(mean_square + norm.epsilon)
-        centred = vectors - vectors.mean(axis=-1, keepdims=True)
-        return centred * array(norm.weight) / float(self.values(f"{name}.std")[self.row])
-
-    def found(self, trace: Trace, name: str) -> dict[Part, np.ndarray]:
-        """Return the summands; an edited run has the part "edits", the rest of the recorded stream."""
-        if trace.run.edits:  # what an edit added between two parts belongs to no part
-            self.add(Part("edits"), trace.values(name)[self.row] - np.sum(self.vectors, axis=0))
-        return dict(zip(self.parts, self.vectors, strict=True))
-
-
-def _embedding(summands: _Summands, embedding: nn.Module, name: str) -> None:
-    """Add the parts of x = norm((token + segment + position) W); a model may lack some of these steps."""
-    summands.add(Part("token"), summands.values(f"{name}.token")[summands.row])
-    if getattr(embedding, "segment", None) is not None:
-        summands.add(Part("segment"), summands.values(f"{name}.segment")[summands.row])
-    if embedding.position_encoding is not None:
-        summands.add(Part("position"), summands.values(f"{name}.position")[summands.row])
-    if getattr(embedding, "projection", None) is not None:
-        summands.vectors = list(np.stack(summands.vectors) @ array(embedding.projection.weight).T)
-    if getattr(embedding, "norm", None) is not None:
-        summands.through(embedding.norm, f"{name}.norm", Part("embedding_norm"))
-
-
-def _sublayer(summands: _Summands, layer: nn.Module, sublayer: nn.Module, name: str, part: Part) -> None:
-    """Add the output of one sub-layer: each head and b_O, or the feed-forward layer."""
-    kind, row, written = part.kind, summands.row, {}
-    if kind == "feed_forward":
-        written[part] = summands.values(f"{name}.{kind}.output")[row].astype(np.float64)
-    else:
-        context = summands.values(f"{name}.{kind}.context")[:, row].astype(np.float64)  # [head, channel]
-        matrix = array(sublayer.output_projection.weight)
-        matrix = matrix.reshape(len(matrix), *context.shape)  # [model, head, channel]
-        for head, vector in enumerate(np.einsum("hc,mhc->hm", context, matrix, optimize=True)):
-            written[part._replace(head=head)] = vector
-        if sublayer.output_projection.bias is not None:
-            written[part._replace(kind=f"{kind}_bias")] = array(sublayer.output_projection.bias)
-    if hasattr(layer, f"{kind}_output_norm"):  # out = x + norm(sublayer(norm(x)))
-        norm = getattr(layer, f"{kind}_output_norm")
-        vectors = summands.after_norm(norm, f"{name}.{kind}_output_norm", np.stack(list(written.values())))
-        written = dict(zip(written, vectors, strict=True))
-        if getattr(norm, "bias", None) is not None:
-            written[Part(f"{kind}_output_norm", part.layer)] = array(norm.bias)
-    for own, vector in written.items():
-        summands.add(own, vector)
-    if not layer.pre_norm:  # out = norm(x + sublayer(x)): everything before passes through this norm, too
-        summands.through(getattr(layer, f"{kind}_norm"), f"{name}.{kind}_norm", Part(f"{kind}_norm", part.layer))
-
-
-def _input_of(layer: nn.Module, name: str, kind: str) -> str:
-    """Return the name of the activation that an attention's projections read."""
-    if layer.pre_norm:
-        return f"{name}.{kind}_norm.output"
-    return f"{name}.residual.{'in' if kind == 'self_attention' else 'after_self_attention'}"
 
 
 def array(tensor: Tensor) -> np.ndarray:

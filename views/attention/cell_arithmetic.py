@@ -1,27 +1,20 @@
-"""One cell of the map: its arithmetic, the effect of removing it, and what wrote its score."""
+"""One cell of the map: its arithmetic and the effect of removing it."""
 
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
-from charts.toolkit.words import _, localize
 from transformer.attention_maps.attention_arithmetic import CellArithmetic, query_input
-from transformer.attention_maps.score_sources import ScoreSources, score_sources
 from transformer.layers.positional_encodings import rotary_of
-from transformer.layers.residual_stream import Part, label_in_sentence
 from transformer.runs.edit_specs import EditSpec
-from ui.compute.store import store
 from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.show.score_formula import score_formula, tex_number
 from ui.show.score_formula import signed as tex_signed
@@ -34,8 +27,6 @@ from views.attention.attention_view_model import AttentionViewModel
 _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 1  # products written out on the first line; two do not fit beside the map on a small laptop
 _SMALL = 0.0005  # smallest change of log p that is shown; below it the factor is 1.00
-_PARTS = 6  # parts of query and key that have their own row or column
-_HEIGHT = 330  # height of that table in pixels
 
 
 def explain_cell(p: Page, shown: AttentionViewModel) -> None:
@@ -61,7 +52,7 @@ def explain_cell(p: Page, shown: AttentionViewModel) -> None:
 
 
 def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the products per channel, the softmax, the sources of query and key, and the Python code.
+    """Draw the products per channel, the softmax, and the Python code.
 
     Collapsed parts are computed when a reader opens them.
     """
@@ -81,7 +72,6 @@ def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
     for name, icon, draw in (
         ("channels", ":material/bar_chart:", _channels),
         ("whole_row", ":material/table_rows:", _whole_row),
-        ("writers", ":material/edit_note:", _writers),
     ):
         part = choice.collapsible(text[name], key=f"cell_{name}", icon=icon)
         if part.open:
@@ -219,114 +209,3 @@ def edge_effect(p: Page, shown: AttentionViewModel) -> None:
             after=three_digits(float(np.exp(effect.after[step]))),
         )
     st.markdown(f"{said}  \n:small[{text['edge_note']}]")
-
-
-def _writers(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the score of the cell by the sources of query and key: sentence, table and Python code."""
-    focus, text, view, key = p.focus, p.text, shown.view, shown.choices.key
-    against = _other_key(p, shown)
-    found = store.get(
-        p.run,
-        ("score sources", view.name, focus.head, focus.token, key, against),
-        partial(
-            score_sources, p.trace, focus.stack, focus.layer, focus.kind,
-            head=focus.head, query=focus.token, key=key, against=against,
-        ),
-    )  # fmt: skip
-    query_labels, key_labels = view.query.labels, view.key.labels
-    st.markdown(
-        in_a_sentence_of(
-            p, found, query=query_labels[focus.token], key=key_labels[key],
-            other=None if against is None else key_labels[against],
-        )
-    )  # fmt: skip
-    rows, columns, values = found.table(_PARTS)
-    show_map(
-        value_map(
-            values,
-            row_labels=[_short(p, part) for part in rows],
-            column_labels=[_short(p, part) for part in columns],
-            row_title=text["writers_row"],
-            column_title=text["writers_column_encoder" if focus.kind == "cross" else "writers_column"],
-            title=text["writers_title"],
-            value_name=text["writers_value"],
-            height=_HEIGHT,
-        ),
-        key="score sources",
-    )
-    st.caption(" ".join(_notes(p, found)))
-    show_snippet("score sources", _writers_snippet(p, key=key, against=against))
-
-
-def _other_key(p: Page, shown: AttentionViewModel) -> int | None:
-    """Choose the key that the score is compared with, by default the one with the largest weight."""
-    view, (row, key) = shown.view, shown.cell
-    weights, allowed = shown.path.weights[row], view.allowed[row]
-    order = (-weights).argsort(kind="stable")
-    others = {view.key.labels[place]: int(place) for place in order if allowed[place] and place != key}
-    chosen = choice.select(
-        p.text["writers_against"],
-        list(others),
-        key="score_against",
-        owner=(view.name, shown.location.head, row, key),
-        placeholder=p.text["writers_against_placeholder"],
-        help=p.text["writers_against_help"],
-        width=280,
-    )
-    return others.get(chosen)
-
-
-def in_a_sentence_of(p: Page, found: ScoreSources, *, query: str, key: str, other: str | None) -> str:
-    """Write the sum, its largest product, and the largest contribution on either side."""
-    first, second, value = found.strongest(1)[0]
-    by_query, by_key = found.values.sum(axis=1), found.values.sum(axis=0)
-    most_query, most_key = int(abs(by_query).argmax()), int(abs(by_key).argmax())
-    named = {"query": as_plain(query), "key": as_plain(key)}
-    if other is not None:
-        named["other"] = as_plain(other)
-    template = p.text["writers_says" if other is None else "writers_says_against"]
-    return template.format(
-        score=f"**{three_digits(found.score)}**",
-        value=f"**{signed(value)}**",
-        first=f"**{_who(first)}**",
-        second=f"**{_who(second)}**",
-        most_query=_who(found.query_parts[most_query]),
-        query_sum=signed(float(by_query[most_query])),
-        most_key=_who(found.key_parts[most_key]),
-        key_sum=signed(float(by_key[most_key])),
-        **named,
-    )
-
-
-def _who(part: Part) -> str:
-    return as_plain(localize(label_in_sentence(part.label)))
-
-
-def _short(p: Page, part: Part | None) -> str:
-    """Shorten a name for a slanted label: "self 1.4" is layer 1, head 4."""
-    if part is None:
-        return _("all others")
-    if f"writers_{part.kind}" not in p.text:
-        return localize(part.label)
-    return p.text[f"writers_{part.kind}"].format(layer=part.layer, head=part.head)
-
-
-def _notes(p: Page, found: ScoreSources) -> list[str]:
-    notes = [p.text["writers_caption"]]
-    if found.added:
-        notes.append(p.text["writers_added"].format(added=signed(found.added)))
-    if found.cap is not None:
-        notes.append(p.text["writers_cap"])
-    return notes
-
-
-def _writers_snippet(p: Page, *, key: int, against: int | None) -> str:
-    focus = p.focus
-    place = f'"{focus.stack}", {focus.layer}, "{focus.kind}", head={focus.head}, query={focus.token}, key={key}'
-    return (
-        f"{p.preamble}\nfrom transformer.attention_maps.score_sources import score_sources\n\n"
-        f"found = score_sources(trace, {place}{'' if against is None else f', against={against}'})\n"
-        "print(found.total, found.score, found.deviation)\n"
-        "for of_query, of_key, value in found.strongest(10):\n"
-        "    print(of_query.label, of_key.label, value)\n"
-    )
