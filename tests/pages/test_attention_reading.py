@@ -1,4 +1,4 @@
-"""Attention, the section in which a map is read another way: words, sinks, several tokens."""
+"""Attention, the section in which a map is read another way: whole words, without sinks."""
 
 from __future__ import annotations
 
@@ -38,18 +38,3 @@ def test_the_sinks_are_left_out_with_one_button_and_said(open_app: Callable, tin
     assert f"had {percent(float(gone.mean()))} of a row on average, and {percent(float(gone[3]))} of the row" in said(
         app
     )
-
-
-def test_several_tokens_are_added_up_for_all_heads_of_the_layer(open_app: Callable, tiny_checkpoint: Callable) -> None:
-    view = transformer.trace(tiny_checkpoint("gpt"), SENTENCE).attention("decoder", 1, "self")
-    app = open_app("attention", checkpoint="tiny-gpt", sentence=SENTENCE, attention_together=["1", "2"], **ADDRESS)
-    is_fine(app)
-    np.testing.assert_allclose(drawn(app, "attention together"), view.weights[:, :, [1, 2]].sum(-1), atol=1e-6)
-    mean = percent(float(view.weights[1, 1:, 1:3].sum(-1).mean()))
-    assert f"receive **{mean}** of a row of head 1" in said(app)
-    app.segmented_control(key="attention_direction").set_value("given")
-    is_fine(app.run())
-    app.multiselect(key="attention_together").set_value([3, 4])
-    is_fine(app.run())
-    np.testing.assert_allclose(drawn(app, "attention together"), view.weights[:, [3, 4]].mean(axis=1), atol=1e-6)
-    assert TEXT["given_help"] in said(app)

@@ -100,7 +100,7 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
         {"attention_section": "general", **ENCODER},
         {"attention_section": "fires", **ENCODER},
         {"attention_section": "trust", "attention_key": "1", **ENCODER},
-        {"attention_section": "reading", "attention_together": ["1", "2"], **ENCODER},
+        {"attention_section": "reading", "attention_left_out": ["1"], **ENCODER},
     ],
     "heads": [{"heads_section": "card", **ENCODER}],
     "add_norm": [{"add norm view": "arithmetic", "checkpoint": "tiny-gpt", "kind": "self"}],

@@ -1,4 +1,4 @@
-"""A map with words merged, tokens left out, or several tokens taken together; without Streamlit."""
+"""A map with words merged or tokens left out; without Streamlit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -10,15 +10,11 @@ from transformer.attention_maps.token_groups import (
     kept_keys,
     share_left_out,
     sink_keys,
-    weight_given,
-    weight_received,
     without_keys,
 )
 from transformer.attention_maps.whole_words import Span, merge_into_words, spans
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
-
-DIRECTIONS = ("received", "given")
 
 
 @dataclass(frozen=True)
@@ -30,14 +26,10 @@ class ReadingChoices:
     Attributes:
         whole_words: Whether the pieces of a word are merged.
         left_out: The keys that are left out.
-        together: The tokens that are taken together.
-        direction: "received", what the keys ``together`` receive, or "given", what the queries attend to.
     """
 
     whole_words: bool = True
     left_out: tuple[int, ...] = ()
-    together: tuple[int, ...] = ()
-    direction: str = "received"
 
 
 @dataclass(frozen=True)
@@ -116,49 +108,6 @@ class MapReading:
     def n_empty_rows(self) -> int:
         """The number of rows that gave everything to the keys left out."""
         return int((self.view.weights[self.head].sum(axis=-1) == 0).sum())
-
-    @cached_property
-    def together(self) -> tuple[int, ...]:
-        """The tokens taken together, as columns of ``view`` ("received") or as its rows ("given")."""
-        if self.choices.direction == "given":
-            return _groups(self.query_spans, self.choices.together)
-        columns = _groups(self.key_spans, self.choices.together)
-        return tuple(self.kept.index(column) for column in columns if column in self.kept)
-
-    @property
-    def together_labels(self) -> tuple[str, ...]:
-        """The names of the tokens taken together."""
-        labels = self.view.query.labels if self.choices.direction == "given" else self.key_labels
-        return tuple(labels[index] for index in self.together)
-
-    @cached_property
-    def sums(self) -> np.ndarray:
-        """For all heads, what the tokens receive from each query, or what they attend to on average.
-
-        The axes are [head, query or key].
-        """
-        weigh = weight_given if self.choices.direction == "given" else weight_received
-        return weigh(self.view, self.together)
-
-    @cached_property
-    def can_be(self) -> np.ndarray:
-        """Whether a sum may differ from 0 under the mask: [query or key]."""
-        if self.choices.direction == "given":
-            return self.view.allowed[list(self.together)].any(axis=0)
-        return self.view.allowed[:, list(self.together)].any(axis=1)
-
-    @property
-    def mean_received(self) -> tuple[float, float]:
-        """What the keys receive from a row of the head that may attend to one, and with uniform attention."""
-        rows, allowed = self.can_be, self.view.allowed[self.can_be]
-        even = allowed[:, list(self.together)].sum(axis=1) / np.maximum(allowed.sum(axis=1), 1)
-        return float(self.sums[self.head, rows].mean()), float(even.mean())
-
-    @property
-    def most_given(self) -> tuple[tuple[int, float], ...]:
-        """The three keys to which the queries attend most, with their mean weights."""
-        row = np.where(self.can_be, self.sums[self.head], -1.0)
-        return tuple((int(key), float(row[key])) for key in np.argsort(-row, kind="stable")[:3] if row[key] > 0)
 
     def row_of(self, token: int) -> int:
         """Return the row that contains a token."""

@@ -1,22 +1,20 @@
-"""The map with words merged or tokens left out, and what several tokens receive or attend to."""
+"""The map with words merged or tokens left out."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention_maps import KEY_TITLE, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent
 from charts.toolkit.words import _
-from transformer.attention_maps.token_groups import share_left_out, weight_given, weight_received, without_keys
+from transformer.attention_maps.token_groups import share_left_out, without_keys
 from transformer.attention_maps.whole_words import merge_into_words
 from transformer.text.message import N_
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectCell, SelectHead, SelectToken
-from ui.shell.choice import chosen_option
+from ui.shell.actions import Actions, SelectCell, SelectToken
 from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.shell.strip import choose_token
@@ -25,28 +23,24 @@ from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
 from views.attention.attention_picture import map_height
 from views.attention.attention_view_model import AttentionViewModel
-from views.attention.map_reading import DIRECTIONS, MapReading
+from views.attention.map_reading import MapReading
 
-LEFT_OUT, TOGETHER = "attention_left_out", "attention_together"
+LEFT_OUT = "attention_left_out"
 _NAMED = 8  # tokens that a sentence names one by one
 
 
 def reading(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the controls, the map, and the tokens taken together."""
-    shown, of_sums = _choose(p, shown)
+    """Draw the controls and the map."""
+    shown = _choose(p, shown)
     found = shown.reading
     with st.container(key="attention reading"):
         _draw_map(p, shown, found)
-        with of_sums:
-            found = _choose_together(p, shown).reading
-        if found.together:
-            _draw_sums(p, found)
     show_snippet("another reading of a map", _python(p, found))
-    show_source(merge_into_words, without_keys, share_left_out, weight_received, weight_given)
+    show_source(merge_into_words, without_keys, share_left_out)
 
 
-def _choose(p: Page, shown: AttentionViewModel) -> tuple[AttentionViewModel, DeltaGenerator]:
-    """Draw what changes the map; return the view model with it, and the container of the other controls."""
+def _choose(p: Page, shown: AttentionViewModel) -> AttentionViewModel:
+    """Draw what changes the map; return the view model with it."""
     view = shown.view
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         whole = choice.toggle(p.text["whole_words"], default=True, key="attention_whole_words")
@@ -73,30 +67,7 @@ def _choose(p: Page, shown: AttentionViewModel) -> tuple[AttentionViewModel, Del
                 args=(LEFT_OUT, *found.sinks),
                 kwargs={"owner": view.key.ids},
             )
-    return shown, st.container()
-
-
-def _choose_together(p: Page, shown: AttentionViewModel) -> AttentionViewModel:
-    """Draw the choice of the tokens that are taken together; return the view model with it."""
-    found = shown.reading
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        direction = chosen_option(p.text, "together", DIRECTIONS, key="attention_direction")
-        if direction == "given":
-            begins = {
-                begin: label for (begin, _), label in zip(found.query_spans, found.view.query.labels, strict=True)
-            }
-        else:
-            begins = {found.key_spans[k][0]: label for k, label in zip(found.kept, found.key_labels, strict=True)}
-        together = choice.several(
-            p.text["together_tokens"],
-            list(begins),
-            (),
-            key=TOGETHER,
-            owner=(shown.view.query.ids, shown.view.key.ids, direction),
-            format_func=lambda key: begins.get(key, str(key)),
-            placeholder=p.text["together_placeholder"],
-        )
-    return _with_reading(shown, together=tuple(together), direction=direction)
+    return shown
 
 
 def _with_reading(shown: AttentionViewModel, **chosen: object) -> AttentionViewModel:
@@ -146,46 +117,6 @@ def _draw_map(p: Page, shown: AttentionViewModel, found: MapReading) -> None:
     st.caption(" ".join(lines))
 
 
-def _draw_sums(p: Page, found: MapReading) -> None:
-    """Draw the sums of all heads of the layer; a click on a row selects that head."""
-    given = found.choices.direction == "given"
-    labels = found.key_labels if given else found.view.query.labels
-    names = _listed(found.together_labels)
-    if given:
-        most = [
-            p.text["aloud_other"].format(label=as_plain(labels[key]), share=percent(share))
-            for key, share in found.most_given
-        ]
-        says = p.text["given_says"].format(tokens=names, head=found.head, others=", ".join(most))
-    elif found.can_be.any():
-        mean, even = found.mean_received
-        says = p.text["received_says"].format(
-            tokens=names, head=found.head, mean=percent(mean), even=percent(even), rows=int(found.can_be.sum())
-        )
-    else:
-        says = p.text["received_by_none"].format(tokens=names)
-    st.markdown(says)
-    heads = len(found.sums)
-    show_map(
-        value_map(
-            found.sums,
-            row_labels=[_("head {head}", head=head) for head in range(heads)],
-            column_labels=labels,
-            row_title=_("head"),
-            column_title=KEY_TITLE if given else row_title(),
-            scale="sequential",
-            allowed=found.can_be[None].repeat(heads, axis=0),
-            limit=max(1.0, float(found.sums.max())),
-            title=f"{title_of(found.view)} · {p.text['together_given' if given else 'together_received']}",
-            value_name=_("mean weight") if given else _("sum of weights"),
-            chosen_row=found.head,
-        ),
-        key="attention together",
-        means=partial(_follow_head, found.view.layer, () if given else [begin for begin, _ in found.query_spans]),
-    )
-    st.caption(p.text["given_help" if given else "received_help"])
-
-
 def _listed(labels: Sequence[str]) -> str:
     named = ", ".join(_("‘{token}’", token=as_plain(label)) for label in labels[:_NAMED])
     return named + (f" … ({len(labels)})" if len(labels) > _NAMED else "")
@@ -195,17 +126,11 @@ def _follow_word(first_pieces: Sequence[int], state: State, cell: SelectCell) ->
     return choose_token(state, SelectToken(first_pieces[cell.query]))
 
 
-def _follow_head(layer: int, first_pieces: Sequence[int], state: State, cell: SelectCell) -> Actions:
-    head = SelectHead(layer, cell.query)
-    return (head, *choose_token(state, SelectToken(first_pieces[cell.key]))) if first_pieces else (head,)
-
-
 def _python(p: Page, found: MapReading) -> str:
     view, choices = found.own, found.choices
     lines = [
         p.preamble,
         "from transformer.attention_maps.token_groups import share_left_out, without_keys",
-        "from transformer.attention_maps.token_groups import weight_given, weight_received",
         "from transformer.attention_maps.whole_words import merge_into_words\n",
         f"view = trace.attention({view.stack!r}, layer={view.layer}, kind={view.kind!r})",
     ]
@@ -215,7 +140,4 @@ def _python(p: Page, found: MapReading) -> str:
         left_out = list(found.left_out)
         lines += [f"print(share_left_out(view, {left_out})[{found.head}])", f"view = without_keys(view, {left_out})"]
     lines.append(f"print(view.weights[{found.head}].round(3))")
-    if found.together:
-        name = "weight_given" if choices.direction == "given" else "weight_received"
-        lines.append(f"print({name}(view, {list(found.together)}).round(3))")
     return "\n".join(lines) + "\n"
