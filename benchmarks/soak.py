@@ -28,7 +28,7 @@ BOX = "sidebar sentence"
 
 
 class Visitors:
-    """Visitors who arrive, click and leave until ``end`` (of ``time.monotonic``); ``problems`` counts errors."""
+    """Visitors who arrive, click and leave until ``end``; ``problems`` counts their errors."""
 
     def __init__(self, server: AppServer, names: Sequence[str], end: float) -> None:
         self.server, self.names, self.end = server, names, end

@@ -107,7 +107,7 @@ def read(path: Path) -> str:
 
 @cache
 def sections(text: str, inside: str) -> list[tuple[int, int]]:
-    """Return where each definition called ``inside`` ("function" or "Class.method") begins and ends in a text."""
+    """Return where each definition called ``inside`` begins and ends in a text."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))

@@ -1,4 +1,4 @@
-"""The small wrong changes of ``mutants.toml`` still find the code that they change, and the tests that notice them."""
+"""The small wrong changes of ``mutants.toml`` still find their code and their tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The glossary in a browser: from a page to a term, to an example and back; links of the former Glossary page."""
+"""The glossary in a browser: from a page to a term, to its example and back; former links."""
 
 from __future__ import annotations
 

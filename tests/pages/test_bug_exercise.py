@@ -1,4 +1,4 @@
-"""The exercise “Which bug is this?”: two models, a guess, then the answer with the numbers of its check."""
+"""The exercise “Which bug is this?”: two models, a guess, and the numbers of the check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The glossary: a panel on every page with the terms of the page, a search through all terms, and examples."""
+"""The glossary: a panel with the terms of each page, a search through all, and examples."""
 
 from __future__ import annotations
 

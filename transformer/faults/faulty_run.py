@@ -41,5 +41,5 @@ def padded(run: Run, n_tokens: int) -> Run:
 
 
 def all_findings(checked: CheckedModel) -> Mapping[str, Finding | None]:
-    """Run all checks on one model and return their findings by fault; ``None`` where a check does not apply."""
+    """Run all checks on one model; return each finding, or ``None`` where the check does not apply."""
     return {name: check(checked) for name, check in CHECKS.items()}

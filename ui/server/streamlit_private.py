@@ -333,7 +333,7 @@ def watch_no_files_on_return() -> None:
 
 
 def ignore_forged_widgets() -> None:
-    """Ignore, from now on, what no page of this server can have sent: other ids of widgets, values of another kind.
+    """Ignore widget ids and kinds of values that no page of this server can have sent.
 
     By default, Streamlit takes another id for a key of the session's state. Each later run of the session then ends in
     a long traceback in the log, as it does after a value that a widget cannot have.

@@ -1,4 +1,4 @@
-"""Which vector carries the difference? Parts of the run of sentence A are patched into that of sentence B.
+"""Which vector carries the difference? Parts of the run of A are patched into that of B.
 
 Both sentences are read with the output of A. The map shows, for every location, which share of the change is undone
 when the vector of A is put there (``transformer.interventions.activation_patching``).
@@ -151,7 +151,7 @@ def which_vector(p: Page, sentence: str) -> None:
 
 
 def _choose_turn(p: Page, pair: Contrast) -> Turn:
-    """Return the output token that is compared: the one that the swap changes most, or the reader's choice."""
+    """Return the compared output token: the one that the swap changes most, or the reader's choice."""
     if len(pair.turns) == 1:
         return pair.turns[0]
     turns = {turn.row: turn for turn in pair.turns}

@@ -121,7 +121,7 @@ class Case:
 
 
 def bug_exercise(p: Page) -> None:
-    """Draw a case with its outputs and maps; after the guess, the bug, its code and the check that finds it."""
+    """Draw a case with its outputs and maps; after the guess, the bug, its code and its check."""
     config, text = p.checkpoint.config, p.text[BUGS]
     st.html(_STYLE)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):

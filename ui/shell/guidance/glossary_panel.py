@@ -1,4 +1,4 @@
-"""The glossary: a button beside the title of every page, with the terms of the page and a search through all terms."""
+"""The glossary: a button beside each title, with the page's terms and a search through all."""
 
 from collections.abc import Sequence
 from typing import NoReturn
@@ -16,7 +16,7 @@ from ui.words.texts import as_plain, common, page_text
 
 @fragment
 def glossary_panel(page: str) -> None:
-    """Draw the button. Its entries are drawn only while it is open: without a search, the terms of the page.
+    """Draw the button, and while it is open the found terms; without a search, those of the page.
 
     A page without terms of its own shows all terms.
     """

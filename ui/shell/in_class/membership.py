@@ -123,7 +123,7 @@ def student() -> str:
 
 
 def report(page: str) -> Class | None:
-    """Record which page is open, and return the class, which may lack this student; ``None`` if it is gone.
+    """Record the open page and return the class, possibly without this student; ``None`` if gone.
 
     Raises:
         StoreError: If the store cannot be reached.
@@ -200,6 +200,6 @@ def _keep_checkpoint(name: str) -> None:
 
 
 def visitor() -> tuple[str, str]:
-    """Return a browser's token (one of this session, without cookies) and its address, "" for this machine."""
+    """Return a browser's token (or the session's) and its address, "" for this machine."""
     browser = browser_token() or st.session_state.setdefault(_TOKEN, secrets.token_hex(16))
     return browser, str(st.context.ip_address or "")
