@@ -90,94 +90,62 @@ class ModelConfig:
         self._check_integer("pad_id", at_least=0)
         for name in ("dropout", "layer_norm_epsilon"):
             if not isinstance(getattr(self, name), (int, float)):
-                raise MessageError("{name} is {value}; it must be a number", name=name, value=repr(getattr(self, name)))
+                raise MessageError(f"{name} is {getattr(self, name)!r}; it must be a number")
         for name in ("tie_embeddings", "rms_norm"):
             if not isinstance(value := getattr(self, name), bool):
-                raise MessageError("{name} is {value}; it must be true or false", name=name, value=repr(value))
+                raise MessageError(f"{name} is {value!r}; it must be true or false")
         if self.d_model % self.n_heads:
             raise MessageError(
-                "d_model is {width}, which is not divisible by {heads} heads; choose n_heads so that d_model / n_heads "
-                "is an integer",
-                width=self.d_model,
-                heads=self.n_heads,
+                f"d_model is {self.d_model}, which is not divisible by {self.n_heads} heads; choose n_heads so "
+                "that d_model / n_heads is an integer"
             )
         if self.positions == "rotary" and self.d_head % 2:
-            raise MessageError(
-                "rotary positions rotate pairs of channels, but d_head is {width}; make it even", width=self.d_head
-            )
+            raise MessageError(f"rotary positions rotate pairs of channels, but d_head is {self.d_head}; make it even")
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise MessageError(
-                "sinusoidal positions use pairs of channels, but d_model is {width}; make it even", width=self.d_model
+                f"sinusoidal positions use pairs of channels, but d_model is {self.d_model}; make it even"
             )
         if not 0.0 <= self.dropout < 1.0:
-            raise MessageError(
-                "dropout is {value}; it is a probability, at least 0 and below 1", value=repr(self.dropout)
-            )
+            raise MessageError(f"dropout is {self.dropout!r}; it is a probability, at least 0 and below 1")
         if not 0.0 < self.layer_norm_epsilon < 1.0:
-            raise MessageError(
-                "{name} is {value}; it must lie between 0 and 1",
-                name="layer_norm_epsilon",
-                value=repr(self.layer_norm_epsilon),
-            )
+            raise MessageError(f"layer_norm_epsilon is {self.layer_norm_epsilon!r}; it must lie between 0 and 1")
         if self.has_encoder != (self.n_encoder_layers > 0):
-            raise MessageError(
-                "{name} is {count}, which does not fit kind {kind}",
-                name="n_encoder_layers",
-                count=self.n_encoder_layers,
-                kind=repr(self.kind),
-            )
+            raise MessageError(f"n_encoder_layers is {self.n_encoder_layers}, which does not fit kind {self.kind!r}")
         if self.has_decoder != (self.n_decoder_layers > 0):
-            raise MessageError(
-                "{name} is {count}, which does not fit kind {kind}",
-                name="n_decoder_layers",
-                count=self.n_decoder_layers,
-                kind=repr(self.kind),
-            )
+            raise MessageError(f"n_decoder_layers is {self.n_decoder_layers}, which does not fit kind {self.kind!r}")
         prefixes = self.task_prefixes
         if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) and p.strip() for p in prefixes):
-            raise MessageError("task_prefixes is {prefixes}; it must be a list of strings", prefixes=repr(prefixes))
+            raise MessageError(f"task_prefixes is {prefixes!r}; it must be a list of strings")
         object.__setattr__(self, "task_prefixes", tuple(prefixes))  # JSON has lists but no tuples
         names = self.class_names
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise MessageError("class_names is {names}; it must be a list of names", names=repr(names))
+            raise MessageError(f"class_names is {names!r}; it must be a list of names")
         object.__setattr__(self, "class_names", tuple(names))
         if self.class_names and self.kind != "encoder-only":
             raise MessageError(
-                "class_names is {names}, but only an encoder-only model has a classifier head", names=self.class_names
+                f"class_names is {self.class_names}, but only an encoder-only model has a classifier head"
             )
         if self.n_segments and self.kind != "encoder-only":
             raise MessageError(
-                "n_segments is {count}, but only an encoder-only model has segment embeddings", count=self.n_segments
+                f"n_segments is {self.n_segments}, but only an encoder-only model has segment embeddings"
             )
         if len(self.class_names) == 1:
-            raise MessageError("class_names is {names}; a classifier needs at least 2 classes", names=self.class_names)
+            raise MessageError(f"class_names is {self.class_names}; a classifier needs at least 2 classes")
         if len(set(self.class_names)) < len(self.class_names):
-            raise MessageError("class_names is {names}; the names must be different", names=self.class_names)
+            raise MessageError(f"class_names is {self.class_names}; the names must be different")
         if self.pad_id >= self.vocabulary_size:
-            raise MessageError(
-                "pad_id is {id}, but the vocabulary ends at {last}", id=self.pad_id, last=self.vocabulary_size - 1
-            )
+            raise MessageError(f"pad_id is {self.pad_id}, but the vocabulary ends at {self.vocabulary_size - 1}")
 
     def _check_choice(self, name: str, choices: tuple[str, ...]) -> None:
         if getattr(self, name) not in choices:
-            raise MessageError(
-                "{name} is {value}; choose one of {choices}",
-                name=name,
-                value=repr(getattr(self, name)),
-                choices=", ".join(choices),
-            )
+            raise MessageError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}")
 
     def _check_integer(self, name: str, *, at_least: int, at_most: int | None = None) -> None:
         value = getattr(self, name)
         if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-            raise MessageError(
-                "{name} is {value}; it must be an integer ≥ {least}",
-                name=name,
-                value=repr(value),
-                least=at_least,
-            )
+            raise MessageError(f"{name} is {value!r}; it must be an integer ≥ {at_least}")
         if at_most is not None and value > at_most:
-            raise MessageError("{name} is {value}; it must be at most {most}", name=name, value=value, most=at_most)
+            raise MessageError(f"{name} is {value}; it must be at most {at_most}")
 
     @property
     def d_head(self) -> int:
@@ -257,13 +225,9 @@ class ModelConfig:
         cls = config_class(values)
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(values) - known):
-            raise MessageError(
-                "config has unknown fields {unknown}; the known ones are {known}", unknown=unknown, known=sorted(known)
-            )
+            raise MessageError(f"config has unknown fields {unknown}; the known ones are {sorted(known)}")
         if missing := sorted(known - _MAY_BE_MISSING - set(values)):
-            raise MessageError(
-                "config lacks the fields {missing}; a checkpoint must state all of them", missing=missing
-            )
+            raise MessageError(f"config lacks the fields {missing}; a checkpoint must state all of them")
         return cls(**values)
 
 
@@ -303,23 +267,19 @@ class PictureConfig(ModelConfig):
         self._check_integer("vocabulary_size", at_least=1, at_most=MAX_PATCHES)
         if self.picture_size % self.patch_size:
             raise MessageError(
-                "patch_size is {patch}, but an image of {size} × {size} pixels cannot be cut into such squares",
-                patch=self.patch_size,
-                size=self.picture_size,
+                f"patch_size is {self.patch_size}, but an image of {self.picture_size} × {self.picture_size} pixels "
+                "cannot be cut into such squares"
             )
         if not self.class_names:
-            raise MessageError("class_names is {names}; an image model needs at least 2 classes", names=())
+            raise MessageError("class_names is (); an image model needs at least 2 classes")
         for name, right in (
             ("max_length", 1 + (self.picture_size // self.patch_size) ** 2),
             ("vocabulary_size", len(SPECIAL_TOKENS) + self.n_levels ** (self.patch_size**2)),
         ):
             if getattr(self, name) != right:
                 raise MessageError(
-                    "{name} is {value}; with patches of {patch} × {patch} pixels it must be {right}",
-                    name=name,
-                    value=getattr(self, name),
-                    patch=self.patch_size,
-                    right=right,
+                    f"{name} is {getattr(self, name)}; with patches of {self.patch_size} × {self.patch_size} pixels "
+                    f"it must be {right}"
                 )
 
 

@@ -4,15 +4,7 @@ import os
 
 
 class MessageError(ValueError):
-    """An error that keeps its template and values, so that its message can be translated.
-
-    ``transformer.text.message`` does so. Example: ``InputError("{name} is empty", name="sentence")``.
-    """
-
-    def __init__(self, template: str, /, **values: object) -> None:
-        texts = {name: text_of(value) if isinstance(value, Exception) else value for name, value in values.items()}
-        super().__init__(template.format(**texts) if values else template)
-        self.template, self.values = template, values
+    """An error whose message is a finished English sentence, for a reader of the app and of the library."""
 
 
 class InputError(MessageError):

@@ -13,16 +13,7 @@ from tests.conftest import ROOT
 FOLDERS = ("transformer", "charts", "ui", "views", "pages", "web")
 SCRIPTS = [*sorted((ROOT / "charts" / "canvas" / "source").rglob("*.js")), ROOT / "ui" / "show" / "exports.js"]
 SIGNS = ("−", "+", "1:1", "⋯", "PNG", "SVG", "PDF", "HTML", "CSV")  # the same in every language
-ERRORS = {
-    "MessageError",
-    "InputError",
-    "CheckpointError",
-    "NotEnoughMemoryError",
-    "NotExposedError",
-    "NotFiniteError",
-    "TraceFileError",
-}
-NAMES = {"Message", "N_", "_", *ERRORS}
+NAMES = {"Message", "N_", "_"}
 
 
 @lru_cache

@@ -10,7 +10,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.ui.test_languages import is_french
-from transformer.text.foreign_messages import expression
 from ui.shell.navigation import GROUPS
 from ui.words.catalogues import catalogue
 from ui.words.texts import ROOT
@@ -55,6 +54,11 @@ def phrases(found: list[pd.DataFrame]) -> set[str]:
     return {
         cell for cell in cells(found) if re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", cell) and not NOT_WORDS.search(cell)
     }
+
+
+def expression(template: str) -> re.Pattern[str]:
+    """Return an expression for every sentence made from a template."""
+    return re.compile(re.sub(r"\\\{\w+\\\}", ".+?", re.escape(template)), re.DOTALL)
 
 
 SECTIONS = [

@@ -15,7 +15,6 @@ from transformer.guests.described_parts import not_exposed
 from transformer.layers.positional_encodings import rotary_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
-from transformer.text.message import Message
 
 RELATIVE = "position_bias.values"
 DISENTANGLED = ("content_to_position", "position_to_content")
@@ -74,7 +73,7 @@ def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> Sco
     name = f"{stack}.layers.{layer}.{kind}_attention"
     module = checkpoint.model.get_submodule(name)
     if module.scale is None:  # a guest whose attention has its own code
-        raise not_exposed(Message("the formula of its scores, because its attention has its own code"))
+        raise not_exposed("the formula of its scores, because its attention has its own code")
     added = tuple(f"{name}.{term}" for term in DISENTANGLED if getattr(module, term, None) is not None)
     if kind == "self" and getattr(checkpoint.model, stack).position_bias is not None:
         added = (f"{stack}.{RELATIVE}",)

@@ -28,7 +28,6 @@ from transformer.models import Model
 from transformer.predictions.quantity import Quantity, numbers
 from transformer.probes import Edit, record
 from transformer.runs.autograd import gradients, gradients_begin_at
-from transformer.text.message import Message
 from transformer.variants.gated_feed_forward import GatedFeedForward
 
 ABSORBED = ("biases", "positions", "softmax")
@@ -71,7 +70,7 @@ def require_own_layers(model: Model) -> None:
         NotExposedError: If the model's own code in ``transformers`` computes.
     """
     if not model.own_code:
-        raise not_exposed(Message("the backward pass of each of its layers"))
+        raise not_exposed("the backward pass of each of its layers")
 
 
 def attention_lrp(checkpoint: Checkpoint, quantity: Quantity) -> Relevance:

@@ -21,7 +21,7 @@ def _fetch(name: str, output: str | None, yes: bool) -> int:
     if (packaged := packaged_model(name)) is None:
         folder = fetch(name, output or _listed_folder(), agree=agree)
     elif output is not None:
-        raise InputError("{name} is installed into this Python environment; leave out --output", name=name)
+        raise InputError(f"{name} is installed into this Python environment; leave out --output")
     else:
         folder = fetch_package(packaged, agree=agree)
     if folder is None:

@@ -34,7 +34,7 @@ def check_config(fields: Mapping[str, object]) -> None:
     while waiting:
         place, value, depth = waiting.pop()
         if depth > _DEEPEST:
-            raise CheckpointError("its fields are nested more than {most} deep", most=_DEEPEST)
+            raise CheckpointError(f"its fields are nested more than {_DEEPEST} deep")
         if isinstance(value, Mapping):
             for name, inner in value.items():
                 _check_name(str(name), inner, place)
@@ -42,22 +42,19 @@ def check_config(fields: Mapping[str, object]) -> None:
         elif isinstance(value, list | tuple):
             waiting += [(place, inner, depth + 1) for inner in value]
         elif isinstance(value, int) and (most := _most(place.rpartition(".")[2])) is not None and value > most:
-            raise CheckpointError(
-                "{name} is {value}; it must be at most {most}", name=place[:200], value=str(value)[:80], most=most
-            )
+            raise CheckpointError(f"{place[:200]} is {str(value)[:80]}; it must be at most {most}")
 
 
 def _check_name(name: str, value: object, place: str) -> None:
     if "backbone" in name and value is not None:
         raise CheckpointError(
-            "{name} is {value}: a model that is built from another one, which may lie on a hub, cannot be opened",
-            name=f"{place}.{name}"[-200:].lstrip("."),
-            value=repr(value)[:80],
+            f"{f'{place}.{name}'[-200:].lstrip('.')} is {repr(value)[:80]}: a model that is built from "
+            "another one, which may lie on a hub, cannot be opened"
         )
     if name == "auto_map" and place:
         raise CheckpointError(
-            "{name} names code of its own for a part of the model; code of a checkpoint is never run",
-            name=f"{place}.{name}"[-200:],
+            f"{f'{place}.{name}'[-200:]} names code of its own for a part of the model; code of a checkpoint "
+            "is never run"
         )
 
 

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from transformer.disk.plain_files import open_plain
-from transformer.errors import CheckpointError, MessageError
+from transformer.errors import CheckpointError, text_of
 
 MAGIC = b"GGUF"
 INSTALL = "pip install gguf"
@@ -128,15 +128,12 @@ class GgufFile:
         self._parts.append(opened)
         walk = _Walk(opened, 0)
         if walk.take(4) != MAGIC:
-            raise _unreadable(part, MessageError("it does not begin with {magic}", magic=MAGIC.decode()))
+            raise _unreadable(part, f"it does not begin with {MAGIC.decode()}")
         if (version := walk.number("I")) not in _VERSIONS:
-            raise _unreadable(part, MessageError("it has version {version}; 2 and 3 are read", version=version))
+            raise _unreadable(part, f"it has version {version}; 2 and 3 are read")
         n_tensors, n_keys = walk.number("Q"), walk.number("Q")
         if n_keys > _MAX_KEYS or n_tensors > _MAX_TENSORS:
-            what = {"keys": f"{n_keys:,}", "tensors": f"{n_tensors:,}"}
-            raise _unreadable(
-                part, MessageError("it has {keys} keys and {tensors} tensors, more than any model", **what)
-            )
+            raise _unreadable(part, f"it has {n_keys:,} keys and {n_tensors:,} tensors, more than any model")
         for _ in range(n_keys):
             name, code = walk.name(), walk.number("I")
             self._keys.setdefault(name, (len(self._parts) - 1, code, walk.place))
@@ -144,22 +141,22 @@ class GgufFile:
         found = [self._tensor(walk) for _ in range(n_tensors)]
         aligned = self.get("general.alignment", 32)
         if type(aligned) is not int or not 1 <= aligned <= 2**16:
-            raise _unreadable(part, MessageError("it says alignment {value}", value=repr(aligned)))
+            raise _unreadable(part, f"it says alignment {aligned!r}")
         first = -(-walk.place // aligned) * aligned
         for name, shape, kind, offset in found:
             if name in self._tensors:
-                raise _unreadable(part, MessageError("it holds {name} twice", name=name))
+                raise _unreadable(part, f"it holds {name} twice")
             self._tensors[name] = _Tensor(len(self._parts) - 1, shape, kind, first + offset)
             if first + offset + prod(shape[:-1]) * self._kind(name)[1] > opened.size:
-                raise _unreadable(part, MessageError("it ends within {name}", name=name))
+                raise _unreadable(part, f"it ends within {name}")
 
     def _tensor(self, walk: _Walk) -> tuple[str, tuple[int, ...], int, int]:
         name, n_axes = walk.name(), walk.number("I")
         if not 1 <= n_axes <= _MAX_AXES:
-            raise _unreadable(self.path, MessageError("{name} has {count} axes", name=name, count=n_axes))
+            raise _unreadable(self.path, f"{name} has {n_axes} axes")
         shape = tuple(walk.number("Q") for _ in range(n_axes))[::-1]
         if min(shape) < 1:
-            raise _unreadable(self.path, MessageError("{name} has the shape {shape}", name=name, shape=shape))
+            raise _unreadable(self.path, f"{name} has the shape {shape}")
         return name, shape, walk.number("I"), walk.number("Q")
 
     def _kind(self, name: str) -> tuple[Any, int]:
@@ -167,20 +164,15 @@ class GgufFile:
         try:
             from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
         except ImportError as error:
-            raise CheckpointError(
-                "{file} is a GGUF file; to read it, install: {command}", file=self.path, command=INSTALL
-            ) from error
+            raise CheckpointError(f"{self.path} is a GGUF file; to read it, install: {INSTALL}") from error
         tensor = self._tensors[name]
         try:
             kind = GGMLQuantizationType(tensor.type)
             block, size = GGML_QUANT_SIZES[kind]
         except (KeyError, ValueError) as error:
-            what = {"name": name, "type": tensor.type}
-            raise _unreadable(
-                self.path, MessageError("{name} is packed as type {type}, which is not known", **what)
-            ) from error
+            raise _unreadable(self.path, f"{name} is packed as type {tensor.type}, which is not known") from error
         if tensor.shape[-1] % block:
-            raise _unreadable(self.path, MessageError("{name} has the shape {shape}", name=name, shape=tensor.shape))
+            raise _unreadable(self.path, f"{name} has the shape {tensor.shape}")
         return kind, tensor.shape[-1] // block * size
 
 
@@ -192,7 +184,7 @@ class _Part:
         try:
             self._content: BinaryIO = open_plain(path)
         except (OSError, ValueError) as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable(path, text_of(error)) from error
         weakref.finalize(self, self._content.close)
         self._state = self._current_state()
         self.size = self._state[0]
@@ -201,20 +193,20 @@ class _Part:
     def read(self, place: int, count: int) -> bytes:
         """Return exactly ``count`` bytes from ``place`` on."""
         if count > self.size - place:
-            raise _unreadable(self.path, MessageError("it ends too early"))
+            raise _unreadable(self.path, "it ends too early")
         try:
             self._content.seek(place)
             found = self._content.read(count)
         except OSError as error:
-            raise _unreadable(self.path, error) from error
+            raise _unreadable(self.path, text_of(error)) from error
         if len(found) < count:
-            raise _unreadable(self.path, MessageError("it ends too early"))
+            raise _unreadable(self.path, "it ends too early")
         return found
 
     def check_unchanged(self) -> None:
         """Check that the file has not changed since it was opened."""
         if self._current_state() != self._state:
-            raise _unreadable(self.path, MessageError("it was changed while it was read; open it again"))
+            raise _unreadable(self.path, "it was changed while it was read; open it again")
 
     def _current_state(self) -> tuple[int, int]:
         status = os.fstat(self._content.fileno())
@@ -230,7 +222,7 @@ class _Walk:
     def take(self, count: int) -> bytes:
         """Read ``count`` bytes."""
         if count > _LONGEST_VALUE:
-            raise self._unreadable(MessageError("it has a value of {count} bytes", count=f"{count:,}"))
+            raise self._unreadable(f"it has a value of {count:,} bytes")
         found = self._part.read(self.place, count)
         self.place += count
         return found
@@ -238,7 +230,7 @@ class _Walk:
     def _pass(self, count: int) -> None:
         """Advance without reading."""
         if count > self._part.size - self.place:
-            raise self._unreadable(MessageError("it ends too early"))
+            raise self._unreadable("it ends too early")
         self.place += count
 
     def number(self, letter: str) -> int:
@@ -249,7 +241,7 @@ class _Walk:
         """Read one name."""
         length = self.number("Q")
         if length > _LONGEST_NAME:
-            raise self._unreadable(MessageError("it has a name of {count} characters", count=f"{length:,}"))
+            raise self._unreadable(f"it has a name of {length:,} characters")
         return self._text(self.take(length))
 
     def value(self, type: int) -> object:
@@ -275,8 +267,7 @@ class _Walk:
             inner, count = self._list(type)
             self._part.n_entries += count
             if self._part.n_entries > _MOST_ENTRIES:
-                what = {"entries": f"{self._part.n_entries:,}"}
-                raise self._unreadable(MessageError("its lists have {entries} entries, more than any model", **what))
+                raise self._unreadable(f"its lists have {self._part.n_entries:,} entries, more than any model")
             if inner != _TEXT:
                 self._pass(count * struct.calcsize("<" + _SCALARS[inner]))
             else:
@@ -285,15 +276,15 @@ class _Walk:
 
     def _list(self, type: int) -> tuple[int, int]:
         if type != _LIST:
-            raise self._unreadable(MessageError("it has a value of type {type}, which is not known", type=type))
+            raise self._unreadable(f"it has a value of type {type}, which is not known")
         inner, count = self.number("I"), self.number("Q")
         if inner not in _SCALARS and inner != _TEXT:
-            raise self._unreadable(MessageError("it has a list of type {type}, which is not known", type=inner))
+            raise self._unreadable(f"it has a list of type {inner}, which is not known")
         if count > self._part.size:
-            raise self._unreadable(MessageError("it ends too early"))
+            raise self._unreadable("it ends too early")
         return inner, count
 
-    def _unreadable(self, problem: object) -> CheckpointError:
+    def _unreadable(self, problem: str) -> CheckpointError:
         return _unreadable(self._part.path, problem)
 
     def _text(self, raw: bytes) -> str:
@@ -307,5 +298,5 @@ def files_of(folder: Path) -> Iterator[Path]:
             yield file
 
 
-def _unreadable(file: Path, problem: object) -> CheckpointError:
-    return CheckpointError("{file} is not a GGUF file that can be read: {problem}", file=file, problem=problem)
+def _unreadable(file: Path, problem: str) -> CheckpointError:
+    return CheckpointError(f"{file} is not a GGUF file that can be read: {problem}")

@@ -9,7 +9,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from transformer.errors import MessageError
+from transformer.errors import MessageError, text_of
 
 # Names that Windows reserves for devices, with any extension.
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
@@ -26,7 +26,7 @@ def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     with open_plain(file) as opened:
         content = opened.read(most + 1)  # the size is not trusted, since a file may grow while it is read
     if len(content) > most:
-        raise MessageError("{path} has more than {most} bytes, which is the limit", path=file, most=f"{most:,}")
+        raise MessageError(f"{file} has more than {most:,} bytes, which is the limit")
     return content
 
 
@@ -42,14 +42,14 @@ def open_plain(file: Path) -> BufferedReader:
     opened = os.fdopen(handle, "rb") if stat.S_ISREG(os.fstat(handle).st_mode) else None
     if opened is None:
         os.close(handle)
-        raise MessageError("{path} is not a regular file", path=file)
+        raise MessageError(f"{file} is not a regular file")
     return opened
 
 
 def check_plain(file: Path) -> None:
     """Check that a file is regular before a library opens it by name; raises what ``open_plain`` raises."""
     if not stat.S_ISREG(os.stat(file).st_mode):
-        raise MessageError("{path} is not a regular file", path=file)
+        raise MessageError(f"{file} is not a regular file")
 
 
 def read_plain_text(file: Path, most: int = MAX_TEXT_BYTES) -> str:
@@ -84,7 +84,7 @@ def json_object(path: Path) -> dict:
     except MessageError:  # its message names the file already
         raise
     except (ValueError, RecursionError) as error:
-        raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error
+        raise MessageError(f"{path} is not valid JSON: {text_of(error)}") from error
     if not isinstance(values, dict):
-        raise MessageError("{path} must contain a JSON object, not {type}", path=path, type=type(values).__name__)
+        raise MessageError(f"{path} must contain a JSON object, not {type(values).__name__}")
     return values

@@ -67,10 +67,9 @@ class TensorFile:
             self._state = self._current_state()
             length = int.from_bytes(self._read(0, 8), "little")
             if length > self._state[0] - 8:
-                raise MessageError("its header has {count} bytes, more than the file", count=f"{length:,}")
+                raise MessageError(f"its header has {length:,} bytes, more than the file")
             if length > LONGEST_HEADER:
-                what = {"count": f"{length:,}", "most": f"{LONGEST_HEADER:,}"}
-                raise MessageError("its header has {count} bytes; at most {most} are read", **what)
+                raise MessageError(f"its header has {length:,} bytes; at most {LONGEST_HEADER:,} are read")
             self._data = 8 + length
             self.metadata, self.tensors = _parse_header(self._read(8, length), self._state[0] - self._data)
         except (OSError, ValueError, RecursionError) as error:
@@ -135,10 +134,10 @@ def _parse_header(header: bytes, size: int) -> tuple[dict[str, str], dict[str, S
     end = 0
     for name, tensor in sorted(tensors.items(), key=lambda item: item[1][2:]):
         if tensor.start != end:
-            raise MessageError("{name} does not begin where the tensor before it ends", name=repr(name[:80]))
+            raise MessageError(f"{name[:80]!r} does not begin where the tensor before it ends")
         end = tensor.end
     if end != size:
-        raise MessageError("it has {count} bytes of numbers, and its header says {said}", count=size, said=end)
+        raise MessageError(f"it has {size} bytes of numbers, and its header says {end}")
     return metadata, tensors
 
 
@@ -152,16 +151,15 @@ def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _stored_tensor(name: str, entry: object) -> StoredTensor:
     short = repr(name[:80])
     if len(name) > LONGEST_NAME or not isinstance(entry, dict):
-        raise MessageError("it has an unexpected tensor {name}", name=short)
+        raise MessageError(f"it has an unexpected tensor {short}")
     type, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not (isinstance(type, str) and _are_counts(shape) and _are_counts(offsets)):
-        raise MessageError("it has an unexpected tensor {name}", name=short)
+        raise MessageError(f"it has an unexpected tensor {short}")
     if type not in _BITS or len(shape) > MAX_AXES or len(offsets) != 2:
-        raise MessageError("it has an unexpected tensor {name}", name=short)
+        raise MessageError(f"it has an unexpected tensor {short}")
     start, end = offsets
     if 8 * (end - start) != prod(shape) * _BITS[type]:
-        what = {"name": short, "shape": tuple(shape), "type": type, "count": f"{end - start:,}"}
-        raise MessageError("{name} of shape {shape} and type {type} cannot have {count} bytes", **what)
+        raise MessageError(f"{short} of shape {tuple(shape)} and type {type} cannot have {end - start:,} bytes")
     return StoredTensor(type, tuple(shape), start, end)
 
 
@@ -176,10 +174,4 @@ def check_type(file: Path, name: str, type: str, known: tuple[str, ...] = FLOATS
         CheckpointError: If it is not.
     """
     if type not in known:
-        raise CheckpointError(
-            "{file} holds {name} as {type}; weights are {known}",
-            file=file,
-            name=name,
-            type=type,
-            known=", ".join(known),
-        )
+        raise CheckpointError(f"{file} holds {name} as {type}; weights are {', '.join(known)}")

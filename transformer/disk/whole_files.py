@@ -87,6 +87,6 @@ def write_bytes(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def not_whole(file: Path, error: object) -> CheckpointError:
+def not_whole(file: Path, error: Exception) -> CheckpointError:
     """Return the error for a safetensors file that cannot be read."""
-    return CheckpointError("{file} is not a complete safetensors file: {problem}", file=file, problem=error)
+    return CheckpointError(f"{file} is not a complete safetensors file: {text_of(error)}")

@@ -48,10 +48,7 @@ def _disentangled(values: Values) -> Disentangled:
     kinds = [kind.strip() for kind in kinds.lower().split("|")] if isinstance(kinds, str) else kinds
     if not isinstance(kinds, list) or not set(map(str, kinds)) <= {"c2p", "p2c", ""}:
         raise CheckpointError(
-            "config.json says {name} {value}; of this family only {allowed} can be read",
-            name="pos_att_type",
-            value=repr(kinds)[:80],
-            allowed="'c2p', 'p2c'",
+            f"config.json says pos_att_type {repr(kinds)[:80]}; of this family only 'c2p', 'p2c' can be read"
         )
     farthest = values.get("max_relative_positions", -1)
     if not isinstance(farthest, int) or farthest < 1:

@@ -73,28 +73,19 @@ class FamilyConfig(ModelConfig):
     def __post_init__(self) -> None:
         """Check only what involves two fields; ``Values`` checks single fields where they are read."""
         if not self.head_width and self.d_model % self.n_heads:
-            raise CheckpointError(
-                "{width} channels cannot be divided among {heads} heads", width=self.d_model, heads=self.n_heads
-            )
+            raise CheckpointError(f"{self.d_model} channels cannot be divided among {self.n_heads} heads")
         if self.n_key_heads and self.n_heads % self.n_key_heads:
-            raise CheckpointError(
-                "{heads} heads cannot share {keys} heads of keys evenly", heads=self.n_heads, keys=self.n_key_heads
-            )
+            raise CheckpointError(f"{self.n_heads} heads cannot share {self.n_key_heads} heads of keys evenly")
         if self.decoder_heads and self.d_model % self.decoder_heads:
-            raise CheckpointError(
-                "{width} channels cannot be divided among {heads} heads", width=self.d_model, heads=self.decoder_heads
-            )
+            raise CheckpointError(f"{self.d_model} channels cannot be divided among {self.decoder_heads} heads")
         for rotary in self.rotary:
             if not 0 < rotary.n_turned <= self.d_head:
                 raise CheckpointError(
-                    "rotary positions rotate {width} of {head} channels, and channels are rotated in pairs",
-                    width=rotary.width,
-                    head=self.d_head,
+                    f"rotary positions rotate {rotary.width} of {self.d_head} channels, and channels are rotated in "
+                    "pairs"
                 )
         if self.pad_id is not None and self.pad_id >= self.vocabulary_size:
-            raise CheckpointError(
-                "pad_id is {id}, but the vocabulary ends at {last}", id=self.pad_id, last=self.vocabulary_size - 1
-            )
+            raise CheckpointError(f"pad_id is {self.pad_id}, but the vocabulary ends at {self.vocabulary_size - 1}")
 
     @property
     def encodes_sentences(self) -> bool:

@@ -12,7 +12,7 @@ import torch
 from transformer.disk.config_limits import check_config
 from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
 from transformer.disk.plain_files import json_object
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 from transformer.families.bert import BERT, SEGMENTS
 from transformer.families.build import build_family
 from transformer.families.deberta import DEBERTA
@@ -29,7 +29,6 @@ from transformer.families.t5 import T5
 from transformer.families.values import Values
 from transformer.families.weights import StoredWeights, Table, assign, weight_files
 from transformer.models import Model
-from transformer.text.message import Message
 from transformer.variants.half_precision import saves_memory
 
 FAMILIES: dict[str, Family] = {
@@ -73,9 +72,9 @@ def read_json(file: Path) -> dict:
     try:
         return json_object(file)
     except OSError as error:
-        raise CheckpointError("{path} is not valid JSON: {problem}", path=file, problem=error) from error
+        raise CheckpointError(f"{file} is not valid JSON: {text_of(error)}") from error
     except ValueError as error:
-        raise CheckpointError("{problem}", problem=error) from error
+        raise CheckpointError(text_of(error)) from error
 
 
 def read_fields(path: Path) -> dict:
@@ -94,7 +93,7 @@ def fields_of(path: Path) -> dict:
         check_config(fields)
     except CheckpointError as error:
         where = path if is_gguf(path) else path / "config.json"
-        raise CheckpointError("{where}: {problem}", where=where, problem=error) from error
+        raise CheckpointError(f"{where}: {text_of(error)}") from error
     return fields
 
 
@@ -115,10 +114,8 @@ def read_config(folder: Path, fields: dict) -> FamilyConfig:
         return replace(config, pooling=pooling_of(folder)) if _names_headless(config, fields) else config
     except CheckpointError as error:
         if is_gguf(folder):
-            raise CheckpointError(
-                "{file}, whose keys are read as a config.json: {problem}", file=folder, problem=error
-            ) from error
-        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
+            raise CheckpointError(f"{folder}, whose keys are read as a config.json: {text_of(error)}") from error
+        raise CheckpointError(f"{folder / 'config.json'}: {text_of(error)}") from error
 
 
 def check_not_quantised(fields: dict) -> None:
@@ -130,9 +127,8 @@ def check_not_quantised(fields: dict) -> None:
     if found := fields.get("quantization_config"):
         method = found.get("quant_method") if isinstance(found, dict) else found
         raise CheckpointError(
-            "the weights are quantised ({method}), and only their own kernels read them. Take the folder of the same "
-            "model in float16 or bfloat16, or a GGUF file of it.",
-            method=str(method)[:40],
+            f"the weights are quantised ({str(method)[:40]}), and only their own kernels read them. Take the "
+            "folder of the same model in float16 or bfloat16, or a GGUF file of it."
         )
 
 
@@ -166,19 +162,16 @@ def _family(fields: dict) -> Family:
     kind = fields.get("model_type")
     if not isinstance(kind, str) or kind not in FAMILIES:
         raise CheckpointError(
-            "config.json says model_type {kind}; the families that can be opened are {known}",
-            kind=repr(kind)[:80],
-            known=", ".join(FAMILIES),
+            f"config.json says model_type {repr(kind)[:80]}; the families that can be opened are {', '.join(FAMILIES)}"
         )
     architectures = fields.get("architectures") or []
     for name in architectures if isinstance(architectures, list) else []:
         only_text = "SequenceClassification" in str(name) and kind not in _CLASSIFIERS
         if only_text or any(task in str(name) for task in _TASKS):
+            more = "" if only_text else ", and those that classify sentences"
             raise CheckpointError(
-                "config.json says architectures {name}; of {kind} only models that predict tokens can be opened{more}",
-                name=repr(str(name)),
-                kind=kind,
-                more="" if only_text else Message(", and those that classify sentences"),
+                f"config.json says architectures {str(name)!r}; of {kind} only models that predict tokens can be "
+                f"opened{more}"
             )
     return FAMILIES[kind]
 
@@ -242,9 +235,7 @@ def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: 
     if any(name in weights for name in table[head].names):
         return replace(config, pooling="")
     if config.n_classes:
-        raise CheckpointError(
-            "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=table[head].names[0]
-        )
+        raise CheckpointError(f"{folder} lacks the weights {table[head].names[0]}, which config.json asks for")
     return replace(config, pooling=config.pooling or pooling_of(folder))
 
 
@@ -272,10 +263,7 @@ def pooling_of(folder: Path) -> str:
     known = {"mean": "mean", "cls": "first", "max": "max"}
     if not isinstance(pooling, str) or pooling not in known:
         raise CheckpointError(
-            "{file} computes the vector of a sentence by {way}; known are {known}",
-            file=source,
-            way=repr(pooling)[:80],
-            known=", ".join(known),
+            f"{source} computes the vector of a sentence by {repr(pooling)[:80]}; known are {', '.join(known)}"
         )
     return known[pooling]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from transformer.errors import CheckpointError
 from transformer.families.family_config import FamilyConfig
 from transformer.text.foreign.tokenizer import ForeignTokenizer
-from transformer.text.message import Message
 from transformer.text.special_ids import Framing
 
 # Other settings of ``generate`` that change logits or hypotheses, with the values that change nothing.
@@ -38,11 +37,9 @@ def padding_of(config: FamilyConfig, tokenizer: ForeignTokenizer) -> int | None:
     padding = tokenizer.special.pad
     if config.family in _UNCOUNTED and padding != config.pad_id:
         raise CheckpointError(
-            "config.json says pad_token_id {id}, and the tokenizer pads with {padding}: a {family} does not count "
-            "padding as a position, so that both must name the same token",
-            id=config.pad_id,
-            padding=padding if padding is not None else Message("nothing"),
-            family=config.family,
+            f"config.json says pad_token_id {config.pad_id}, and the tokenizer pads with "
+            f"{padding if padding is not None else 'nothing'}: a {config.family} does not count "
+            "padding as a position, so that both must name the same token"
         )
     return padding
 
@@ -79,9 +76,9 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         start = next(filter(None, map(_ids, named)), ())[:1]
         if config.family == "m2m_100" and start == (config.pad_id,):
             raise CheckpointError(
-                "the output begins with the token {id}, which is also the padding: an M2M100 does not count padding as "
-                "a position, and the positions of its next tokens then depend on how they are computed",
-                id=config.pad_id,
+                f"the output begins with the token {config.pad_id}, which is also the padding: an M2M100 does not "
+                "count padding as a position, and the positions of its next tokens then depend on how they are "
+                "computed"
             )
         given = (*start, *tokenizer.answer_before)
         spoken = tokenizer.languages.get(tokenizer.target_language) if config.family == "m2m_100" else None

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from transformer.disk.gguf_file import GgufFile
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 
 _LLAMA = {
     "token_embd": "embed_tokens",
@@ -107,9 +107,7 @@ class _Keys:
 
     def __getitem__(self, name: str) -> object:
         if (found := self(name)) is None:
-            raise CheckpointError(
-                "{file} lacks the key {name}", file=self.file.path, name=f"{self.architecture}.{name}"
-            )
+            raise CheckpointError(f"{self.file.path} lacks the key {self.architecture}.{name}")
         return found
 
 
@@ -135,14 +133,11 @@ def _decoder(keys: _Keys) -> dict:
     d_head = keys("attention.key_length", width // n_heads if whole else None)
     if keys("rope.dimension_count", d_head) != d_head or keys("attention.value_length", d_head) != d_head:
         raise CheckpointError(
-            "{file} rotates only {turned} of the {width} channels of a head; for {kind}, all channels must be rotated",
-            file=keys.file.path,
-            turned=keys("rope.dimension_count"),
-            width=d_head,
-            kind=keys.architecture,
+            f"{keys.file.path} rotates only {keys('rope.dimension_count')} of the {d_head} channels of a "
+            f"head; for {keys.architecture}, all channels must be rotated"
         )
     if keys("expert_count"):
-        raise CheckpointError("{file} is a mixture of experts, which cannot be opened", file=keys.file.path)
+        raise CheckpointError(f"{keys.file.path} is a mixture of experts, which cannot be opened")
     return {
         "hidden_size": width,
         "num_attention_heads": n_heads,
@@ -270,19 +265,17 @@ def config_fields(file: GgufFile) -> dict:
     keys = _Keys(file)
     if keys.architecture not in _CONFIGS:
         raise CheckpointError(
-            "{file} has the architecture {kind}; of GGUF files {known} can be opened",
-            file=file.path,
-            kind=repr(keys.architecture)[:80],
-            known=", ".join(_CONFIGS),
+            f"{file.path} has the architecture {repr(keys.architecture)[:80]}; of GGUF files "
+            f"{', '.join(_CONFIGS)} can be opened"
         )
     if not keys.has("token_embd.weight"):
-        raise CheckpointError("{file} lacks the tensor {name}", file=file.path, name="token_embd.weight")
+        raise CheckpointError(f"{file.path} lacks the tensor token_embd.weight")
     try:
         fields = _CONFIGS[keys.architecture](keys)
     except (TypeError, ZeroDivisionError, ValueError) as error:
         if isinstance(error, CheckpointError):
             raise
-        raise CheckpointError("{file} has keys of a wrong type: {problem}", file=file.path, problem=error) from error
+        raise CheckpointError(f"{file.path} has keys of a wrong type: {text_of(error)}") from error
     special = {name: file.get(f"tokenizer.ggml.{short}_token_id") for name, short in _SPECIAL.items()}
     ends = [id for id in (special["eos_token_id"], file.get("tokenizer.ggml.eot_token_id")) if isinstance(id, int)]
     return {

@@ -138,12 +138,8 @@ def _layer_types(values: Values, n_layers: int, usual: Callable[[int], str]) -> 
     kinds = values.get("layer_types") or [usual(index) for index in range(n_layers)]
     if not isinstance(kinds, list) or len(kinds) != n_layers or not set(map(str, kinds)) <= {FULL, SLIDING}:
         raise CheckpointError(
-            "config.json says {name} {value}; it must name {full} or {sliding} for each of {count} layers",
-            name="layer_types",
-            value=repr(kinds)[:80],
-            full=FULL,
-            sliding=SLIDING,
-            count=n_layers,
+            f"config.json says layer_types {repr(kinds)[:80]}; it must name {FULL} or {SLIDING} for each of "
+            f"{n_layers} layers"
         )
     return kinds
 

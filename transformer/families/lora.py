@@ -11,7 +11,7 @@ from torch import Tensor
 
 from transformer.disk.plain_files import json_object
 from transformer.disk.tensor_files import TensorFile, check_type
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _IN_FRONT = "base_model.model."
@@ -91,7 +91,7 @@ def base_of(folder: Path) -> str:
     """
     base = _fields(folder).get("base_model_name_or_path")
     if not isinstance(base, str) or not base.strip():
-        raise CheckpointError("{path} names no base model", path=folder / CONFIG)
+        raise CheckpointError(f"{folder / CONFIG} names no base model")
     beside = Path(folder) / base  # a path may be relative to the adapter
     return str(beside) if beside.is_dir() else base
 
@@ -106,36 +106,27 @@ def read_adapter(folder: Path) -> Adapter:
     for name, plain in _PLAIN.items():
         if fields.get(name, plain) not in (plain, None):
             raise CheckpointError(
-                "{path} says {name} {value}; only plain LoRA can be merged, with {name} {expected}",
-                path=folder / CONFIG,
-                name=name,
-                value=repr(fields[name])[:80],
-                expected=repr(plain),
+                f"{folder / CONFIG} says {name} {repr(fields[name])[:80]}; only plain LoRA can be merged, with "
+                f"{name} {plain!r}"
             )
     rank, alpha = fields.get("r"), fields.get("lora_alpha")
     if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and abs(alpha) < 1e6):
-        raise CheckpointError("{path} says r {rank} and lora_alpha {alpha}", path=folder / CONFIG,
-                              rank=repr(rank)[:80], alpha=repr(alpha)[:80])  # fmt: skip
+        raise CheckpointError(f"{folder / CONFIG} says r {repr(rank)[:80]} and lora_alpha {repr(alpha)[:80]}")
     changes = {}
     file = Path(folder) / WEIGHTS
     with TensorFile(file) as stored:
         modules = {name.removesuffix(part) for name in stored.tensors for part in _PARTS if name.endswith(part)}
         known = {module + part for module in modules for part in _PARTS}
         if strange := sorted(known ^ stored.tensors.keys()):
-            raise CheckpointError("{name} in {file} is not one of a pair of LoRA matrices", file=file,
-                                  name=strange[0][:200])  # fmt: skip
+            raise CheckpointError(f"{strange[0][:200]} in {file} is not one of a pair of LoRA matrices")
         for module in sorted(modules):
             for part in _PARTS:
                 check_type(file, module + part, stored.tensors[module + part].type)
             down, up = (stored.read(module + part).float() for part in _PARTS)
             if down.ndim != 2 or up.ndim != 2 or not up.shape[1] == down.shape[0] == rank:
                 raise CheckpointError(
-                    "{file}: {name} has the shapes {down} and {up}, which do not fit rank {rank}",
-                    file=file,
-                    name=module[:200],
-                    down=tuple(down.shape),
-                    up=tuple(up.shape),
-                    rank=rank,
+                    f"{file}: {module[:200]} has the shapes {tuple(down.shape)} and {tuple(up.shape)}, which do not "
+                    f"fit rank {rank}"
                 )
             scale = alpha / (sqrt(rank) if fields.get("use_rslora") else rank)
             change = Change(down, up, scale, transposed=bool(fields.get("fan_in_fan_out")))
@@ -160,13 +151,10 @@ def check_all_fit(changes: Mapping[str, Change], shapes: Mapping[str, tuple[int,
     """
     for name, change in sorted(changes.items()):
         if name not in shapes:
-            raise CheckpointError("the adapter changes {name}, which the base does not have", name=name[:200])
+            raise CheckpointError(f"the adapter changes {name[:200]}, which the base does not have")
         if change.shape != tuple(shapes[name]):
             raise CheckpointError(
-                "the adapter changes {name} by {found}, but the base has {expected}",
-                name=name[:200],
-                found=change.shape,
-                expected=tuple(shapes[name]),
+                f"the adapter changes {name[:200]} by {change.shape}, but the base has {tuple(shapes[name])}"
             )
 
 
@@ -174,4 +162,4 @@ def _fields(folder: Path) -> dict:
     try:
         return json_object(Path(folder) / CONFIG)
     except (OSError, ValueError) as error:
-        raise CheckpointError("{problem}", problem=error) from error
+        raise CheckpointError(text_of(error)) from error

@@ -15,12 +15,7 @@ def check_memory(folder: Path, needed: int) -> None:
     """Raise ``NotEnoughMemoryError`` if weights of ``needed`` bytes do not fit into the free memory."""
     free = free_memory()
     if needed > free:
-        raise NotEnoughMemoryError(
-            "{folder} needs {needed} GB of memory, and {free} GB are free",
-            folder=folder,
-            needed=f"{needed / 1e9:.1f}",
-            free=f"{free / 1e9:.1f}",
-        )
+        raise NotEnoughMemoryError(f"{folder} needs {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free")
 
 
 def free_memory() -> int:

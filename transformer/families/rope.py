@@ -73,9 +73,8 @@ def _scaling(kind: object, settings: Values, values: Values, *, width: int, base
         case "longrope":
             return _longrope(settings, values, width)
     raise CheckpointError(
-        "config.json stretches rotary positions by {kind}; only {known} can be read",
-        kind=repr(kind)[:80],
-        known="default, linear, dynamic, llama3, yarn, longrope",
+        f"config.json stretches rotary positions by {repr(kind)[:80]}; only default, linear, dynamic, "
+        "llama3, yarn, longrope can be read"
     )
 
 
@@ -129,6 +128,4 @@ def _longest(values: Values) -> int:
 
 def _above(least: float, name: str, value: float) -> None:
     if value <= least:
-        raise CheckpointError(
-            "config.json says {name} {value}; it must be a number above {least}", name=name, value=value, least=least
-        )
+        raise CheckpointError(f"config.json says {name} {value}; it must be a number above {least}")

@@ -34,43 +34,28 @@ class Values:
         """Return the first of the fields ``names`` that is present, an integer from ``least`` to ``most``."""
         name, value = self._first(names, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise CheckpointError(
-                "config.json says {name} {value}; it must be an integer from {least} to {most}",
-                name=name,
-                value=repr(value),
-                least=least,
-                most=most,
-            )
+            raise CheckpointError(f"config.json says {name} {value!r}; it must be an integer from {least} to {most}")
         return value
 
     def number(self, *names: str, default: float | None = None) -> float:
         """Return a number above 0."""
         name, value = self._first(names, default)
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value) or value <= 0:
-            raise CheckpointError(
-                "config.json says {name} {value}; it must be a number above 0", name=name, value=repr(value)
-            )
+            raise CheckpointError(f"config.json says {name} {value!r}; it must be a number above 0")
         return float(value)
 
     def numbers(self, name: str, *, count: int) -> tuple[float, ...]:
         """Return a list of ``count`` numbers above 0."""
         found = self.get(name)
         if not isinstance(found, list) or len(found) != count:
-            raise CheckpointError(
-                "config.json says {name} {value}; it must be a list of {count} numbers",
-                name=name,
-                value=repr(found)[:80],
-                count=count,
-            )
+            raise CheckpointError(f"config.json says {name} {repr(found)[:80]}; it must be a list of {count} numbers")
         return tuple(Values({name: value}).number(name) for value in found)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return a field that is true or false."""
         value = self.get(name, default)
         if not isinstance(value, bool):
-            raise CheckpointError(
-                "config.json says {name} {value}; it must be true or false", name=name, value=repr(value)
-            )
+            raise CheckpointError(f"config.json says {name} {value!r}; it must be true or false")
         return value
 
     def activation(self, *names: str, default: str) -> str:
@@ -78,10 +63,7 @@ class Values:
         name, value = self._first(names, default)
         if not isinstance(value, str) or value not in ACTIVATIONS:
             raise CheckpointError(
-                "config.json says {name} {value}; known activation functions are {known}",
-                name=name,
-                value=repr(value)[:80],
-                known=", ".join(ACTIVATIONS),
+                f"config.json says {name} {repr(value)[:80]}; known activation functions are {', '.join(ACTIVATIONS)}"
             )
         return ACTIVATIONS[value]
 
@@ -93,19 +75,14 @@ class Values:
         """Raise ``CheckpointError`` for a value that is not in ``allowed``; the field may be absent."""
         if (value := self.fields.get(name)) is not None and value not in allowed:
             raise CheckpointError(
-                "config.json says {name} {value}; of this family only {allowed} can be read",
-                name=name,
-                value=repr(value),
-                allowed=", ".join(map(repr, allowed)),
+                f"config.json says {name} {value!r}; of this family only {', '.join(map(repr, allowed))} can be read"
             )
 
     def mapping(self, name: str) -> Mapping[str, object]:
         """Return a field that is an object, {} if it is absent."""
         value = self.get(name, {})
         if not isinstance(value, dict):
-            raise CheckpointError(
-                "config.json says {name} {value}; it must be an object", name=name, value=repr(value)[:80]
-            )
+            raise CheckpointError(f"config.json says {name} {repr(value)[:80]}; it must be an object")
         return value
 
     def _first(self, names: tuple[str, ...], default: object) -> tuple[str, object]:
@@ -113,7 +90,7 @@ class Values:
             if (value := self.fields.get(name)) is not None:
                 return name, value
         if default is None:
-            raise CheckpointError("config.json lacks {name}", name=" / ".join(names))
+            raise CheckpointError(f"config.json lacks {' / '.join(names)}")
         return names[0], default
 
 
@@ -136,5 +113,5 @@ def class_names(values: Values) -> tuple[str, ...]:
     if of_images:
         names = tuple(name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names))
     if len(set(names)) < len(names):
-        raise CheckpointError("class_names is {names}; the names must be different", names=names)
+        raise CheckpointError(f"class_names is {names}; the names must be different")
     return names

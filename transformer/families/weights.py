@@ -73,13 +73,7 @@ class StoredWeights:
             for name in self._files[file].tensors:
                 plain = plain_name(name, prefixes)
                 if plain in self._where:
-                    raise CheckpointError(
-                        "{folder} holds {name} twice: as {one} and as {other}",
-                        folder=folder,
-                        name=plain,
-                        one=self._where[plain][1],
-                        other=name,
-                    )
+                    raise CheckpointError(f"{folder} holds {plain} twice: as {self._where[plain][1]} and as {name}")
                 self._where[plain] = (file, name)
         check_all_fit(self._changes, {name: self.shape(name) for name in self._where})
 
@@ -134,26 +128,17 @@ def weight_files(folder: Path) -> list[Path]:
         return [folder / WEIGHTS]
     index = folder / INDEX
     if not index.is_file():
-        raise CheckpointError(
-            "{path} lacks {files}; a checkpoint needs {config}, {weights} and {tokenizer}",
-            path=folder,
-            files=WEIGHTS,
-            config="config.json",
-            weights=WEIGHTS,
-            tokenizer="tokenizer.json",
-        )
+        raise CheckpointError(f"{folder} lacks {WEIGHTS}; a checkpoint needs config.json, {WEIGHTS} and tokenizer.json")
     try:
         shards = json.loads(read_plain_text(index))["weight_map"].values()
         names = sorted(set(shards))
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise CheckpointError("{file} is not an index of shards: {problem}", file=index, problem=repr(error)) from error
+        raise CheckpointError(f"{index} is not an index of shards: {error!r}") from error
     for name in names:
         if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
-            raise CheckpointError(
-                "{file} names the shard {name}, which lies elsewhere", file=index, name=repr(name)[:200]
-            )
+            raise CheckpointError(f"{index} names the shard {repr(name)[:200]}, which lies elsewhere")
         if not os.path.isfile(folder / name):  # ``is_file`` would raise for names longer than the file system allows
-            raise CheckpointError("{file} names the shard {name}, which is missing", file=index, name=name[:200])
+            raise CheckpointError(f"{index} names the shard {name[:200]}, which is missing")
     return [folder / name for name in names]
 
 
@@ -180,11 +165,7 @@ def assign(model: Model, table: Table, weights: StoredWeights, *, half: bool = F
     if problems:
         name, found, expected = problems[0]
         raise CheckpointError(
-            "{folder} does not fit its config.json: {name} is {found} in the file but {expected} by the config",
-            folder=weights.folder,
-            name=name,
-            found=found,
-            expected=expected,
+            f"{weights.folder} does not fit its config.json: {name} is {found} in the file but {expected} by the config"
         )
     _refuse_more_layers(weights, set(chosen.values()))
     places = modules_of_parameters(model)
@@ -210,9 +191,7 @@ def assign(model: Model, table: Table, weights: StoredWeights, *, half: bool = F
 def _finite(name: str, weights: StoredWeights, *, half: bool) -> Tensor:
     tensor = weights.read(name, half=half)
     if not all_finite(tensor):
-        raise CheckpointError(
-            "{file} holds numbers that are not finite (NaN or infinite) in {names}", file=weights.folder, names=name
-        )
+        raise CheckpointError(f"{weights.folder} holds numbers that are not finite (NaN or infinite) in {name}")
     return tensor
 
 
@@ -226,9 +205,7 @@ def _choose(ours: str, row: Stored, weights: StoredWeights) -> str:
     for name in row.names:
         if name in weights:
             return name
-    raise CheckpointError(
-        "{folder} lacks the weights {name}, which config.json asks for", folder=weights.folder, name=row.names[0]
-    )
+    raise CheckpointError(f"{weights.folder} lacks the weights {row.names[0]}, which config.json asks for")
 
 
 def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
@@ -237,10 +214,8 @@ def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
     for name in weights.unread():
         if name not in used and re.search(r"\d", name) and re.sub(r"\d+", "#", name) in patterns:
             raise CheckpointError(
-                "{folder} does not fit its config.json: it holds {name}, which belongs to a layer that "
-                "config.json does not have",
-                folder=weights.folder,
-                name=name,
+                f"{weights.folder} does not fit its config.json: it holds {name}, which belongs to a layer that "
+                "config.json does not have"
             )
 
 

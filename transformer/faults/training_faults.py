@@ -64,15 +64,13 @@ def trained_toy(name: str) -> TrainedToy:
         raise ValueError(f"there is no training {name!r}; choose one of {', '.join(NAMES)}")
     weights, moments_file = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.json"
     if not (weights.is_file() and moments_file.is_file()):
-        raise CheckpointError(
-            "{folder} lacks the training {name}; make it with {command}", folder=FOLDER, name=name, command=COMMAND
-        )
+        raise CheckpointError(f"{FOLDER} lacks the training {name}; make it with {COMMAND}")
     learner = _learner(name)
     parameters = dict(learner.model.named_parameters())
     with TensorFile(weights) as file:
         tensors = {key: file.read(key) for key in file.tensors}
     if {name: p.shape for name, p in parameters.items()} != {name: t.shape for name, t in tensors.items()}:
-        raise CheckpointError("{file} does not fit the tiny model; run {command} again", file=weights, command=COMMAND)
+        raise CheckpointError(f"{weights} does not fit the tiny model; run {COMMAND} again")
     with torch.no_grad():
         for key, parameter in parameters.items():
             parameter.copy_(tensors[key].float())

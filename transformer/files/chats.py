@@ -25,7 +25,7 @@ def with_prompt(checkpoint: Checkpoint, prompt: Prompt) -> Checkpoint:
         CheckpointError: If the model does not support it.
     """
     if not takes_special(checkpoint):
-        raise CheckpointError("special tokens cannot be typed into {name}, nor a chat", name=checkpoint.name)
+        raise CheckpointError(f"special tokens cannot be typed into {checkpoint.name}, nor a chat")
     if prompt.chat and not takes_chat(checkpoint):
-        raise CheckpointError("{name} has no chat template", name=checkpoint.name)
+        raise CheckpointError(f"{checkpoint.name} has no chat template")
     return replace(checkpoint, prompt=prompt)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from math import prod
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from safetensors.torch import save_file
 from transformer.config import ModelConfig, PictureConfig
 from transformer.disk.tensor_files import TensorFile, check_type
 from transformer.disk.whole_files import atomic_path, write_text
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 from transformer.families.build import build_model, set_special_ids
 from transformer.families.foreign_folder import fields_of, open_model, read_json
 from transformer.families.framing import framing_of, padding_of
@@ -41,7 +40,6 @@ from transformer.guests.opening import needs_own_code, open_guest, with_defaults
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
-from transformer.text.message import Message
 from transformer.text.prompt import Prompt
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, FRAMINGS, PAD_ID, Tokenizer
@@ -149,10 +147,8 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
         base = resolve(adapter.base)
         if not (base.is_dir() and is_foreign(base)):
             raise CheckpointError(
-                "{path} changes the weights of {base}, which is not on this computer as a folder in Hugging Face's "
-                "layout",
-                path=path,
-                base=adapter.base[:200],
+                f"{path} changes the weights of {adapter.base[:200]}, which is not on this computer as a folder "
+                "in Hugging Face's layout"
             )
         return _load_foreign(base, device, own_code=own_code, adapter=adapter)
     if is_foreign(path):
@@ -161,23 +157,15 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
     try:
         config = own_config(path / CONFIG)
     except ValueError as error:
-        raise CheckpointError("{problem}", problem=error) from error
+        raise CheckpointError(text_of(error)) from error
     tokenizer = load_tokenizer(config, path / TOKENIZER)
     if tokenizer.vocabulary_size != config.vocabulary_size:
         raise CheckpointError(
-            "{where}: the tokenizer has {entries} entries but config.json says vocabulary_size {size}; they must come "
-            "from the same training run",
-            where=path,
-            entries=tokenizer.vocabulary_size,
-            size=config.vocabulary_size,
+            f"{path}: the tokenizer has {tokenizer.vocabulary_size} entries but config.json says "
+            f"vocabulary_size {config.vocabulary_size}; they must come from the same training run"
         )
     if config.pad_id != PAD_ID:
-        raise CheckpointError(
-            "{where}: config.json says pad_id {found} but the tokenizer pads with {expected}",
-            where=path,
-            found=config.pad_id,
-            expected=PAD_ID,
-        )
+        raise CheckpointError(f"{path}: config.json says pad_id {config.pad_id} but the tokenizer pads with {PAD_ID}")
     model = load_weights(config, path / WEIGHTS).to(device).eval()
     return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card_of(path))
 
@@ -246,11 +234,7 @@ def fill_model(
     _compare(file, {name: tuple(parameter.shape) for name, parameter in parameters.items()}, dict(stored))
     tensors = {name: read(name) for name in stored}
     if broken := [name for name, tensor in tensors.items() if not torch.isfinite(tensor).all()]:
-        raise CheckpointError(
-            "{file} holds numbers that are not finite (NaN or infinite) in {names}",
-            file=file,
-            names=", ".join(broken[:3]),
-        )
+        raise CheckpointError(f"{file} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(tensors[name])
@@ -297,20 +281,14 @@ def conversion(pickle: str) -> str:
 def _check_files(path: Path) -> None:
     if not path.is_dir():
         raise CheckpointError(
-            "{path} is not a directory; a checkpoint is a directory with {files}, or a GGUF file",
-            path=path,
-            files=", ".join((CONFIG, WEIGHTS, TOKENIZER)),
+            f"{path} is not a directory; a checkpoint is a directory with "
+            f"{', '.join((CONFIG, WEIGHTS, TOKENIZER))}, or a GGUF file"
         )
     if not (path / WEIGHTS).is_file() and _pickles(path):
         raise _only_pickles(path)
     if missing := [file for file in (CONFIG, WEIGHTS, TOKENIZER) if not (path / file).is_file()]:
         raise CheckpointError(
-            "{path} lacks {files}; a checkpoint needs {config}, {weights} and {tokenizer}",
-            path=path,
-            files=", ".join(missing),
-            config=CONFIG,
-            weights=WEIGHTS,
-            tokenizer=TOKENIZER,
+            f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}"
         )
 
 
@@ -321,10 +299,8 @@ def _pickles(path: Path) -> list[str]:
 def _only_pickles(path: Path) -> CheckpointError:
     name = _pickles(path)[0]
     return CheckpointError(
-        "{path} holds {name}, a pickle, which may run any code when opened; convert it where you trust it: {code}",
-        path=path,
-        name=name,
-        code=conversion(name),
+        f"{path} holds {name}, a pickle, which may run any code when opened; convert it where you trust "
+        f"it: {conversion(name)}"
     )
 
 
@@ -335,8 +311,8 @@ def _check_size(config: ModelConfig, file: Path, stored: Mapping[str, tuple]) ->
     """
     found, expected = sum(prod(shape) for shape in stored.values()), _n_numbers(config)
     if expected > 4 * found + SMALL:
-        what = Message("it holds {found} numbers but the config asks for {expected}", found=found, expected=expected)
-        raise CheckpointError("{file} does not fit its config.json: {problems}", file=file, problems=what)
+        what = f"it holds {found} numbers but the config asks for {expected}"
+        raise CheckpointError(f"{file} does not fit its config.json: {what}")
 
 
 def _n_numbers(config: ModelConfig) -> int:
@@ -350,38 +326,25 @@ def _n_numbers(config: ModelConfig) -> int:
 
 def _compare(file: Path, expected: dict[str, tuple], stored: dict[str, tuple]) -> None:
     if problems := _differences(expected, stored):
-        raise CheckpointError(
-            "{file} does not fit its config.json: {problems}",
-            file=file,
-            problems=reduce(lambda one, other: Message("{one}; {other}", one=one, other=other), problems),
-        )
+        raise CheckpointError(f"{file} does not fit its config.json: {'; '.join(problems)}")
 
 
-def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[Message]:
+def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[str]:
     lacking = [name for name in expected if name not in stored]
-    problems = [Message("it lacks {name} {shape}", name=name, shape=expected[name]) for name in lacking]
+    problems = [f"it lacks {name} {expected[name]}" for name in lacking]
     unknown = [name for name in stored if name not in expected]
-    problems += [Message("it has an unknown {name} {shape}", name=name, shape=stored[name]) for name in unknown]
+    problems += [f"it has an unknown {name} {stored[name]}" for name in unknown]
     problems += [
-        Message(
-            "{name} is {found} in the file but {expected} by the config",
-            name=name,
-            found=stored[name],
-            expected=expected[name],
-        )
+        f"{name} is {stored[name]} in the file but {expected[name]} by the config"
         for name in expected
         if name in stored and stored[name] != expected[name]
     ]
-    return problems[:3] + ([Message("and {count} more", count=len(problems) - 3)] if len(problems) > 3 else [])
+    return problems[:3] + ([f"and {len(problems) - 3} more"] if len(problems) > 3 else [])
 
 
 def file_of_other_weights(checkpoint: Checkpoint, file: str, found: str) -> CheckpointError:
     """Return the error for a ``file`` that belongs to the weights with the fingerprint ``found``."""
     found, these = shown_fingerprints(str(found), checkpoint.fingerprint)
     return CheckpointError(
-        "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",
-        path=file,
-        name=checkpoint.name,
-        found=found,
-        these=these,
+        f"{file} of {checkpoint.name} was made from other weights ({found}, but these are {these}), so it is not used."
     )

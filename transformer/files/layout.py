@@ -8,7 +8,7 @@ from pathlib import Path
 from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.disk.plain_files import json_object
-from transformer.errors import CheckpointError, MessageError
+from transformer.errors import CheckpointError, MessageError, text_of
 from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config, read_fields
 from transformer.families.lora import base_of, is_adapter
 from transformer.files.names import resolve
@@ -120,4 +120,4 @@ def own_config(file: Path) -> ModelConfig:
     try:
         return ModelConfig.from_dict(values)
     except ValueError as error:
-        raise MessageError("{where}: {problem}", where=file, problem=error) from error
+        raise MessageError(f"{file}: {text_of(error)}") from error

@@ -50,9 +50,7 @@ def _only_file(folder: Path) -> Path:
     files = [] if (folder / CONFIG).is_file() else [file for file in files_of(folder) if "mmproj" not in file.name]
     if len(files) > 1:
         raise CheckpointError(
-            "{folder} holds several GGUF files; name one of them: {files}",
-            folder=folder,
-            files=", ".join(file.name for file in files[:20]),
+            f"{folder} holds several GGUF files; name one of them: {', '.join(file.name for file in files[:20])}"
         )
     return files[0] if files else folder
 
@@ -65,9 +63,8 @@ def _of_hub(name: str) -> Path:
         return _only_file(Path(snapshot_download(name, local_files_only=True)))
     except (LocalEntryNotFoundError, HFValidationError, OSError) as error:
         raise CheckpointError(
-            "{name} is neither a folder nor a model in the Hugging Face cache of this computer; download it: {command}",
-            name=name,
-            command=f"python -m transformer fetch {name}",
+            f"{name} is neither a folder nor a model in the Hugging Face cache of this computer; download it: "
+            f"python -m transformer fetch {name}"
         ) from error
 
 

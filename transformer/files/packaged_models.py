@@ -132,13 +132,9 @@ def path_of(model: PackagedModel) -> Path:
     if (path := installed_path(model)) is not None:
         return path
     if installed_version(model) is None:
-        raise CheckpointError(
-            "{name} is not on this computer; install it: {command}", name=model.name, command=model.command
-        )
+        raise CheckpointError(f"{model.name} is not on this computer; install it: {model.command}")
     raise CheckpointError(
-        "The package {package} is installed, but its weights are missing; install it again: {command}",
-        package=model.package,
-        command=model.command,
+        f"The package {model.package} is installed, but its weights are missing; install it again: {model.command}"
     )
 
 

@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
 from transformer.files.layout import config_of, is_foreign
 from transformer.files.snapshots import is_snapshot
-from transformer.text.message import Message
 from transformer.text.tokenizer_files import MAX_BYTES as MAX_TOKENIZER_BYTES
 
 MAX_BYTES = {WEIGHTS: 100_000_000, TOKENIZER: MAX_TOKENIZER_BYTES, CONFIG: 65_536, CARD: 1_000_000}
@@ -64,9 +63,8 @@ def receive(files: Mapping[str, bytes], folder: Path, *, lock: AbstractContextMa
             else:
                 os.replace(waiting, place)
     except (CheckpointError, ValueError) as error:
-        message = Message("{problem}", problem=error).replaced(f"{waiting}{os.sep}", "")
-        message = message.replaced(str(waiting), Message("this"))
-        raise CheckpointError(message.template, **message.values) from error
+        message = text_of(error).replace(f"{waiting}{os.sep}", "").replace(str(waiting), "this")
+        raise CheckpointError(message) from error
     finally:
         shutil.rmtree(waiting, ignore_errors=True)
     return place
@@ -89,37 +87,20 @@ def _check_files(files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         if name.lower().endswith(_PICKLES):
             raise CheckpointError(
-                "{name} is a pickle, which may run any code when opened; convert it where you trust it, with {code}",
-                name=repr(name[-80:]),
-                code=conversion(name[-80:]),
+                f"{name[-80:]!r} is a pickle, which may run any code when opened; convert it where you trust it, "
+                f"with {conversion(name[-80:])}"
             )
         if name not in most:
-            raise CheckpointError(
-                "{name} is not a file of a checkpoint, which has {files}",
-                name=repr(name[-80:]),
-                files=", ".join(MAX_BYTES),
-            )
+            raise CheckpointError(f"{name[-80:]!r} is not a file of a checkpoint, which has {', '.join(MAX_BYTES)}")
         if len(content) > most[name]:
-            raise CheckpointError(
-                "{name} has {bytes} bytes; at most {most} are accepted",
-                name=name,
-                bytes=f"{len(content):,}",
-                most=f"{most[name]:,}",
-            )
+            raise CheckpointError(f"{name} has {len(content):,} bytes; at most {most[name]:,} are accepted")
     tokenizer = () if FOREIGN_BYTES.keys() & files.keys() else (TOKENIZER,)
     if missing := [name for name in (CONFIG, WEIGHTS, *tokenizer) if name not in files]:
-        raise CheckpointError(
-            "{files} is missing; choose all files of the checkpoint at once", files=", ".join(missing)
-        )
+        raise CheckpointError(f"{', '.join(missing)} is missing; choose all files of the checkpoint at once")
 
 
 def _check_config(path: Path) -> None:
     config = config_of(path.parent)
     # For third-party models nothing is allocated in advance.
     if not is_foreign(path.parent) and config.max_length > LONGEST_MODEL:
-        raise CheckpointError(
-            "{file}: max_length is {value}; at most {most} is accepted",
-            file=CONFIG,
-            value=config.max_length,
-            most=LONGEST_MODEL,
-        )
+        raise CheckpointError(f"{CONFIG}: max_length is {config.max_length}; at most {LONGEST_MODEL} is accepted")

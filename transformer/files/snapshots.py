@@ -23,7 +23,6 @@ from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint, fill_model, load, own_parameters
 from transformer.files.trainer_folder import trainer_checkpoints
 from transformer.models import Model
-from transformer.text.message import Message
 
 FOLDER = "snapshots"
 LARGEST = 127  # largest value of a signed 8-bit number whose range is symmetric around 0
@@ -61,14 +60,8 @@ def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
     """
     if step not in (steps := snapshot_steps(checkpoint.path)):
         listed = ", ".join(map(str, steps))
-        raise CheckpointError(
-            "{path} has no snapshot of step {step}; {problem}",
-            path=checkpoint.path,
-            step=step,
-            problem=Message("it has snapshots of steps {steps}", steps=listed)
-            if steps
-            else Message("it has no snapshots"),
-        )
+        problem = f"it has snapshots of steps {listed}" if steps else "it has no snapshots"
+        raise CheckpointError(f"{checkpoint.path} has no snapshot of step {step}; {problem}")
     if (folder := snapshot_path(checkpoint.path, step)).is_dir():
         return _earlier_checkpoint(checkpoint, folder)
     file = snapshot_file(step)
@@ -85,9 +78,8 @@ def _earlier_checkpoint(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
     found = load(folder, device=checkpoint.model.device, own_code=not checkpoint.model.own_code)
     if found.config != checkpoint.config:
         raise CheckpointError(
-            "{path} is a model with another configuration than {name}; it is not an earlier step of it",
-            path=folder.name,
-            name=checkpoint.name,
+            f"{folder.name} is a model with another configuration than {checkpoint.name}; it is not an "
+            "earlier step of it"
         )
     return replace(checkpoint, path=folder, model=found.model, mapping=found.mapping, unread=found.unread)
 
@@ -148,7 +140,7 @@ def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = N
     """
     path = Path(path)
     if not path.is_file():
-        raise CheckpointError("there is no snapshot {path}", path=path)
+        raise CheckpointError(f"there is no snapshot {path}")
     with TensorFile(path) as file:
         _check_step(path, file.metadata.get("step"), step)
         shapes = {name: tensor.shape for name, tensor in file.tensors.items()}
@@ -165,17 +157,10 @@ def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = N
 def _check_step(path: Path, stored: str | None, step: int | None) -> None:
     if stored is None or not stored.isdecimal():
         raise CheckpointError(
-            "{path} does not say of which step it is (metadata step: {stored}): it is not a snapshot",
-            path=path,
-            stored=repr(stored),
+            f"{path} does not say of which step it is (metadata step: {stored!r}): it is not a snapshot"
         )
     if step is not None and int(stored) != step:
-        raise CheckpointError(
-            "{path} is a snapshot of step {stored}, not of step {step}; was it renamed?",
-            path=path,
-            stored=stored,
-            step=step,
-        )
+        raise CheckpointError(f"{path} is a snapshot of step {stored}, not of step {step}; was it renamed?")
 
 
 def _check_types(path: Path, shapes: dict[str, tuple], types: dict[str, str]) -> None:
@@ -184,23 +169,12 @@ def _check_types(path: Path, shapes: dict[str, tuple], types: dict[str, str]) ->
         wanted = "I8" if len(shape) == 2 else "F16"
         if types[name] != wanted:
             raise CheckpointError(
-                "{path}: {name} {shape} is stored as {found}, but a snapshot holds it as {wanted}; write it with "
-                "{function}",
-                path=path,
-                name=name,
-                shape=shape,
-                found=types[name],
-                wanted=wanted,
-                function="transformer.files.snapshots.write_snapshot",
+                f"{path}: {name} {shape} is stored as {types[name]}, but a snapshot holds it as {wanted}; write "
+                "it with transformer.files.snapshots.write_snapshot"
             )
         if len(shape) == 2 and shapes.get(name + _SCALE) != shape[:1]:
             raise CheckpointError(
-                "{path}: {name} {shape} needs {count} scales, one per row; it has {found}",
-                path=path,
-                name=name,
-                shape=shape,
-                count=shape[0],
-                found=shapes.get(name + _SCALE),
+                f"{path}: {name} {shape} needs {shape[0]} scales, one per row; it has {shapes.get(name + _SCALE)}"
             )
         if name.endswith(_SCALE) and len(shapes.get(name.removesuffix(_SCALE), ())) != 2:
-            raise CheckpointError("{path} has {name} but no matrix that it belongs to", path=path, name=name)
+            raise CheckpointError(f"{path} has {name} but no matrix that it belongs to")

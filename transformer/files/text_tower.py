@@ -22,7 +22,7 @@ def open_text_tower(checkpoint: Checkpoint) -> Checkpoint:
         CheckpointError: If there is none, or its tokenizer cannot be read.
     """
     if not has_text_tower(checkpoint):
-        raise CheckpointError("{name} has no text tower", name=checkpoint.name)
+        raise CheckpointError(f"{checkpoint.name} has no text tower")
     fields = fields_of(checkpoint.path)
     opened = open_guest(checkpoint.path, fields, of_texts=True)
     fields = with_defaults({**fields["text_config"], "model_type": opened.config.family})

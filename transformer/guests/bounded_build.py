@@ -46,10 +46,8 @@ def bounded_build(n_numbers: int = 0) -> Iterator[None]:
             yield
     except _TooMuch as error:
         raise CheckpointError(
-            "config.json asks for a network of more than {modules} modules, or one that takes more than {seconds} "
-            "seconds of processor time to build",
-            modules=f"{MOST_MODULES:,}",
-            seconds=f"{seconds:.0f}",
+            f"config.json asks for a network of more than {MOST_MODULES:,} modules, or one that takes more "
+            f"than {seconds:.0f} seconds of processor time to build"
         ) from error
     finally:
         _n_left.reset(token)

@@ -31,7 +31,6 @@ from transformer.guests.structure import (
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.positions import LearnedEncoding
 from transformer.probes import Probe
-from transformer.text.message import Message
 from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.grouped_attention import GroupedQueryAttention
@@ -39,15 +38,13 @@ from transformer.variants.half_precision import HalfPrecisionLinear
 from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
-EXPERTS = Message("the units of its feed-forward layers, which are mixtures of experts")
-ATTENTION = Message("queries and keys, because its attention has its own code")
+EXPERTS = "the units of its feed-forward layers, which are mixtures of experts"
+ATTENTION = "queries and keys, because its attention has its own code"
 
 
 def not_exposed(what: str) -> NotExposedError:
     """Return the error for a part that a guest does not expose."""
-    return NotExposedError(
-        "This model is run by its own code in transformers, which does not expose {what}.", what=what
-    )
+    return NotExposedError(f"This model is run by its own code in transformers, which does not expose {what}.")
 
 
 class NotExposed(nn.Module):
@@ -182,10 +179,10 @@ def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) 
 def describe_norm(found: FoundNorm | None, config: FamilyConfig) -> nn.Module:
     """Return our norm with the guest's weights, or only the input and output of an unknown kind of norm."""
     if found is None:
-        return NotExposed(Message("a norm at this location: there is none"))
+        return NotExposed("a norm at this location: there is none")
     if not found.kind:
         probes = {name: Probe("position", "model") for name in ("input", "output")}
-        return NotExposed(Message("the steps of its norms"), **probes)
+        return NotExposed("the steps of its norms", **probes)
     return norm_of(found, config.d_model)
 
 
@@ -221,17 +218,13 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
     for name in ("query", "key", "value"):
         attention.__setattr__(f"{name}_projection", _projection(getattr(found, name)))
     attention.output_projection = (
-        NotExposed(Message("the output matrix of its heads"))
-        if found.output is None
-        else linear(found.output, None, factor)
+        NotExposed("the output matrix of its heads") if found.output is None else linear(found.output, None, factor)
     )
     attention.rotary = None
     if found.rotated:
         rotary = config.rotary[index] if config.rotary else None
         attention.rotary = (
-            NotExposed(Message("the angles of its rotary positions"))
-            if rotary is None
-            else PartialRotaryEncoding(rotary)
+            NotExposed("the angles of its rotary positions") if rotary is None else PartialRotaryEncoding(rotary)
         )
     if call is None:
         attention.query, attention.key = NotExposed(ATTENTION), NotExposed(ATTENTION)
@@ -245,27 +238,27 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
         for name in ("query_norm", "key_norm"):
             norm = getattr(found, name)
             if norm is not None:
-                setattr(attention, name, NotExposed(Message("the norms of its queries and keys")))
+                setattr(attention, name, NotExposed("the norms of its queries and keys"))
     return attention
 
 
 def _projection(found: FoundProjection | None) -> nn.Module:
     if found is None:
-        return NotExposed(Message("the projections of its queries, keys and values"))
+        return NotExposed("the projections of its queries, keys and values")
     return linear(found.module, found.rows, found.factor)
 
 
 def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, *, factor: Factor) -> nn.Module:
     """Return our feed-forward layer with the guest's matrices; for experts, only output and router."""
     if found is None:
-        return NotExposed(Message("its feed-forward layers"))
+        return NotExposed("its feed-forward layers")
     output = Probe("position", "model")
     if found.experts is not None:
         router = {} if found.router is None else {"router": Probe("position", "expert")}
         return NotExposed(EXPERTS, output=output, **router)
     hidden = Probe("position", "hidden")
     if found.first is None or found.down is None:
-        return NotExposed(Message("the weights of its feed-forward units"), hidden=hidden, output=output)
+        return NotExposed("the weights of its feed-forward units", hidden=hidden, output=output)
     with torch.device("meta"):
         layer: Any = GatedFeedForward(config) if found.gated else FeedForward(config)
     layer.activation = ACTIVATION_FUNCTIONS.get(found.activation) or _unknown_activation
@@ -278,13 +271,13 @@ def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, 
     else:
         layer.input_projection = linear(found.first)
     if found.gated and found.activation_module is None:
-        layer.gate = NotExposed(Message("the gates of its feed-forward units"))
+        layer.gate = NotExposed("the gates of its feed-forward units")
     layer.output_projection = linear(found.down, None, factor)
     return layer
 
 
 def _unknown_activation(_: Tensor) -> Tensor:
-    raise not_exposed(Message("its activation function"))
+    raise not_exposed("its activation function")
 
 
 def describe_layer(found: FoundLayer, config: FamilyConfig, index: int, *, causal: bool) -> nn.Module:
@@ -302,7 +295,7 @@ def describe_layer(found: FoundLayer, config: FamilyConfig, index: int, *, causa
     layer.self_attention = describe_attention(found.self_attention, config, index, factor=found.factors[0])
     if getattr(layer, "cross_attention", None) is not None:
         layer.cross_attention = (
-            NotExposed(Message("its cross-attention"))
+            NotExposed("its cross-attention")
             if found.cross_attention is None
             else describe_attention(found.cross_attention, config, index, factor=found.factors[0])
         )

@@ -23,7 +23,6 @@ from transformer.masks import padding_mask
 from transformer.models import Model
 from transformer.pictures.image_patches import ImageInput, ImageTokenizer
 from transformer.probes import Probe, current_recording, is_recording, is_watched, name_probes, record
-from transformer.text.message import Message
 from transformer.variants.half_precision import HALF_TYPES, keep_half
 from transformer.variants.output_heads import FirstTokenClassifier, Pooling, ScaledProjection, TokenHead
 
@@ -101,13 +100,13 @@ class GuestStack(nn.Module):
         self.embedding = _describe_embedding(found, config)
         self.position_bias = None
         if "relative" in found.kinds:
-            self.position_bias = parts.NotExposed(Message("the table of its relative positions"))
+            self.position_bias = parts.NotExposed("the table of its relative positions")
         self.layers = nn.ModuleList(
             parts.describe_layer(layer, config, index, causal=causal) for index, layer in enumerate(found.layers)
         )
         self.final_norm = None if found.final_norm is None else parts.describe_norm(found.final_norm, config)
         if not found.settles:
-            self.final_norm = parts.NotExposed(Message("the layers after its last layer"))
+            self.final_norm = parts.NotExposed("the layers after its last layer")
 
 
 class GuestEmbedding(nn.Module):
@@ -122,21 +121,19 @@ class GuestEmbedding(nn.Module):
 
 def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
     embedding: Any = GuestEmbedding()
-    embedding.table = found.token_table or parts.NotExposed(Message("the table of its embeddings"))
+    embedding.table = found.token_table or parts.NotExposed("the table of its embeddings")
     embedding.scale = found.token_scale or 1.0
     embedding.segment = None if found.segment is None else Probe("position", "model")
     embedding.position_encoding = None
     if found.position_rows is not None:
         embedding.position_encoding = parts.describe_positions(found)
         embedding.position = Probe("position", "model")
-        embedding.projection = parts.NotExposed(Message("the computation from pixels to the first vectors"))
+        embedding.projection = parts.NotExposed("the computation from pixels to the first vectors")
     elif found.position_module is not None:
         embedding.position_encoding = parts.describe_positions(found)
         embedding.position = Probe("position", "model")
     if found.token_scale is None:  # the table is narrower than the model, or the sum has unknown terms
-        embedding.projection = parts.NotExposed(
-            Message("the computation from its token embeddings to the first vectors")
-        )
+        embedding.projection = parts.NotExposed("the computation from its token embeddings to the first vectors")
     embedding.sum = Probe("position", "model")
     embedding.norm = None if found.embedding_norm is None else parts.describe_norm(found.embedding_norm, config)
     return embedding
@@ -170,11 +167,9 @@ class GuestModel(Model):
         if config.pooling:
             self.pooling = Pooling(config.pooling)
         elif config.n_classes:
-            self.classifier = parts.NotExposed(Message("the layers of its classifier"), logits=Probe("class"))
+            self.classifier = parts.NotExposed("the layers of its classifier", logits=Probe("class"))
         else:
-            writes.vocabulary_projection = parts.NotExposed(
-                Message("the layers between its last vectors and the logits")
-            )
+            writes.vocabulary_projection = parts.NotExposed("the layers between its last vectors and the logits")
             writes.logits = Probe("position", "vocabulary")
         self.probes = name_probes(self)
 
@@ -200,7 +195,7 @@ class GuestModel(Model):
                 parts_of.setdefault(id(parameter), f"{front}.{name}")  # a tied matrix belongs to the embedding
         for _, parameter in self.network.named_parameters():
             if (name := parts_of.get(id(parameter))) is None:
-                raise parts.not_exposed(Message("which of its parts each of its parameters belongs to"))
+                raise parts.not_exposed("which of its parts each of its parameters belongs to")
             yield name, parameter
 
     def not_exposed(self, name: str) -> Exception | None:
@@ -212,7 +207,7 @@ class GuestModel(Model):
             children = dict(module.named_children())
             if part not in children:
                 between = part.startswith("after_") and isinstance(module, nn.ModuleDict)
-                return parts.not_exposed(Message("the residual stream between its sub-layers")) if between else None
+                return parts.not_exposed("the residual stream between its sub-layers") if between else None
             module = children[part]
         return parts.not_exposed(module.what) if isinstance(module, parts.NotExposed) else None
 

@@ -69,15 +69,13 @@ def image_input(folder: Path, fields: Mapping[str, Any], theirs: Any) -> ImageIn
     patch = getattr(theirs, "patch_size", None)
     sides = (patch, patch) if isinstance(patch, int) else tuple(patch) if isinstance(patch, (list, tuple)) else ()
     if len(sides) != 2 or not all(isinstance(side, int) and 0 < side <= 256 for side in sides):
-        raise CheckpointError("patch_size is {value}: only images cut into patches can be shown", value=repr(patch))
+        raise CheckpointError(f"patch_size is {patch!r}: only images cut into patches can be shown")
     if getattr(theirs, "num_channels", 3) != 3:
-        raise CheckpointError("num_channels is {value}: only images in colour can be read", value=theirs.num_channels)
+        raise CheckpointError(f"num_channels is {theirs.num_channels}: only images in colour can be read")
     preprocessing = _preprocessing(folder, fields, theirs)
     found = ImageInput(preprocessing, (sides[0], sides[1]))
     if not 0 < found.n_patches <= _MOST_PATCHES:
-        raise CheckpointError(
-            "an image has {count} patches; it must have 1 to {most}", count=found.n_patches, most=_MOST_PATCHES
-        )
+        raise CheckpointError(f"an image has {found.n_patches} patches; it must have 1 to {_MOST_PATCHES}")
     return found
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer.disk.config_limits import check_config
 from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
-from transformer.errors import CheckpointError, NotEnoughMemoryError
+from transformer.errors import CheckpointError, NotEnoughMemoryError, text_of
 from transformer.families.foreign_folder import FAMILIES, check_not_quantised, gives_vectors, pooling_of
 from transformer.families.lora import Change, add_change, check_all_fit
 from transformer.families.memory import check_memory
@@ -100,22 +100,20 @@ def guest_config(folder: Path, fields: dict) -> GuestConfig:
         return _config(folder, fields)
     except Exception as error:  # the code of transformers reads what a stranger wrote
         problem = error if isinstance(error, CheckpointError) else _their_problem(fields, error)
-        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=problem) from error
+        raise CheckpointError(f"{folder / 'config.json'}: {problem}") from error
 
 
 def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfig:
     kind = fields.get("model_type")
     if find_spec("transformers") is None:
         raise CheckpointError(
-            "model_type {kind} has no translation into our own layers. Its own code can run it if transformers is "
-            "installed: {command}",
-            kind=repr(kind)[:80],
-            command=EXTRA,
+            f"model_type {repr(kind)[:80]} has no translation into our own layers. Its own code can run it if "
+            f"transformers is installed: {EXTRA}"
         )
     if not can_run(fields):
         raise CheckpointError(
-            "model_type {kind} is known neither here nor to the installed transformers; code in a folder is not run",
-            kind=repr(kind)[:80],
+            f"model_type {repr(kind)[:80]} is known neither here nor to the installed transformers; code in a "
+            "folder is not run"
         )
     import transformers
 
@@ -141,24 +139,18 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
     stacks = _TASKS[task]
     if hasattr(theirs, "vision_config") or hasattr(theirs, "audio_config"):
         raise CheckpointError(
-            "architectures {name} reads images or sounds together with text, which cannot be shown. Open its language "
-            "model alone (a folder whose config.json names a class that ends in ForCausalLM), or a model that reads "
-            "text or images only; docs/guests.md lists some",
-            name=repr(architecture),
+            f"architectures {architecture!r} reads images or sounds together with text, which cannot be "
+            "shown. Open its language model alone (a folder whose config.json names a class that ends in "
+            "ForCausalLM), or a model that reads text or images only; docs/guests.md lists some"
         )
     if two_stacks and stacks != "encoder-decoder":
         ends = [task for task, kinds in _TASKS.items() if kinds == "encoder-decoder"]
         raise CheckpointError(
-            "architectures {name}: of models with an encoder and a decoder, only a class whose name ends in {one} or "
-            "{other} can be run by its own code",
-            name=repr(architecture),
-            one=ends[0],
-            other=ends[1],
+            f"architectures {architecture!r}: of models with an encoder and a decoder, only a class whose "
+            f"name ends in {ends[0]} or {ends[1]} can be run by its own code"
         )
     if stacks == "encoder-decoder" and not two_stacks:
-        raise CheckpointError(
-            "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
-        )
+        raise CheckpointError(f"architectures {architecture!r}: only models that read text alone can be opened")
     return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
 
 
@@ -192,15 +184,13 @@ def _architecture(fields: dict) -> str:
     is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
     if is_model and getattr(found, "main_input_name", "") in _SOUND_INPUTS:
         raise CheckpointError(
-            "architectures {name} reads sounds, which cannot be shown. Open a model that reads text or images; "
-            "docs/guests.md lists some",
-            name=repr(name),
+            f"architectures {name!r} reads sounds, which cannot be shown. Open a model that reads text or "
+            "images; docs/guests.md lists some"
         )
     if not known or not is_model:
         raise CheckpointError(
-            "architectures {name}: only models that predict tokens, or classify or encode sentences or images, can be "
-            "opened",
-            name=repr(name)[:80],
+            f"architectures {repr(name)[:80]}: only models that predict tokens, or classify or encode "
+            "sentences or images, can be opened"
         )
     return name
 
@@ -233,21 +223,17 @@ def _settings(value: Any) -> Any:
 
 def _their_problem(fields: Mapping[str, Any], error: Exception) -> CheckpointError:
     return CheckpointError(
-        "the installed transformers cannot build a model of model_type {kind} from this config. Check that config.json "
-        "is complete, or update transformers. Its message: {problem}",
-        kind=repr(fields.get("model_type"))[:80],
-        problem=repr(str(error))[:300],
+        "the installed transformers cannot build a model of model_type "
+        f"{repr(fields.get('model_type'))[:80]} from this config. Check that config.json is complete, or "
+        f"update transformers. Its message: {repr(str(error))[:300]}"
     )
 
 
 def _failed_trial(config: GuestConfig, error: Exception) -> CheckpointError:
     return CheckpointError(
-        "model_type {kind} cannot be shown: {name} fails in a trial pass on {inputs} alone. Open a checkpoint of "
-        "another type; docs/guests.md lists some. The message of transformers: {problem}",
-        kind=repr(config.family)[:80],
-        name=config.architecture,
-        inputs="pixel_values" if config.reads_images else "input_ids",
-        problem=repr(str(error))[:300],
+        f"model_type {repr(config.family)[:80]} cannot be shown: {config.architecture} fails in a trial "
+        f"pass on {'pixel_values' if config.reads_images else 'input_ids'} alone. Open a checkpoint of "
+        f"another type; docs/guests.md lists some. The message of transformers: {repr(str(error))[:300]}"
     )
 
 
@@ -310,14 +296,12 @@ def open_guest(
         with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
             stacks, ids, trial = _tried(network, config)
     except CheckpointError as error:
-        raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
+        raise CheckpointError(f"{folder}: {text_of(error)}") from error
     except Exception as error:
-        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_failed_trial(config, error)) from error
+        raise CheckpointError(f"{folder}: {_failed_trial(config, error)}") from error
     if set(stacks) != set(ids):
         raise CheckpointError(
-            "{folder}: no attention was found in a trial pass of {name}, so there is nothing to show",
-            folder=folder,
-            name=config.architecture,
+            f"{folder}: no attention was found in a trial pass of {config.architecture}, so there is nothing to show"
         )
     try:
         check_layers(network, stacks, trial)
@@ -327,7 +311,7 @@ def open_guest(
         model = GuestModel(config, network, stacks)
         hidden = check_second_pass(model, ids, trial)
     except CheckpointError as error:
-        raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
+        raise CheckpointError(f"{folder}: {text_of(error)}") from error
     if trial.logits is not None and config.image is None:
         describe_output(model, hidden, trial)
     names = dict(network.named_parameters())
@@ -476,8 +460,7 @@ def _network(
         size = size_of_network(shapes, n_tokens, config.n_heads, config.n_encoder_layers + config.n_decoder_layers)
         expected = (size.parameters + size.buffers) // 4
         if expected > 4 * n_numbers + 2**24:
-            raise CheckpointError("it holds {found} numbers but the config asks for {expected}",
-                                  found=n_numbers, expected=expected)  # fmt: skip
+            raise CheckpointError(f"it holds {n_numbers} numbers but the config asks for {expected}")
         half = kept_half(shapes, {name: tensor for name, tensor in tensors.items() if name not in changes})
         weights = max(size.parameters, 4 * n_numbers) - 2 * sum(sizes[name] for name in half)
         check_memory(folder, weights + size.while_opening)
@@ -486,24 +469,20 @@ def _network(
     except NotEnoughMemoryError:
         raise
     except CheckpointError as error:
-        raise CheckpointError("{file} does not fit its config.json: {problems}", file=folder, problems=error) from error
+        raise CheckpointError(f"{folder} does not fit its config.json: {text_of(error)}") from error
     except Exception as error:
-        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_their_problem(fields, error)) from error
+        raise CheckpointError(f"{folder}: {_their_problem(fields, error)}") from error
     finally:
         transformers.logging.set_verbosity(before)
     lacking = [*map(str, report["missing_keys"]), *(str(name) for name in report.get("mismatched_keys", ()))]
     if config.pooling:  # the vector of a sentence or an image is pooled here
         lacking = [name for name in lacking if "pooler" not in name.split(".")]
     if lacking:
-        raise CheckpointError(
-            "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=lacking[0][:200]
-        )
+        raise CheckpointError(f"{folder} lacks the weights {lacking[0][:200]}, which config.json asks for")
     broken = [name for name, tensor in network.named_parameters() if not all_finite(tensor)]
     if broken:
         raise CheckpointError(
-            "{file} holds numbers that are not finite (NaN or infinite) in {names}",
-            file=folder,
-            names=", ".join(broken[:3]),
+            f"{folder} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}"
         )
     return network.eval(), tuple(sorted(map(str, report["unexpected_keys"])))
 

@@ -66,9 +66,8 @@ def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial
             output = model.read_out(hidden, next(iter(ids.values())))
     except Exception as error:
         raise CheckpointError(
-            "{name} runs, but not when its output is computed in two steps, as the pages need: {problem}",
-            name=model.config.architecture,
-            problem=repr(str(error))[:200],
+            f"{model.config.architecture} runs, but not when its output is computed in two steps, as the "
+            f"pages need: {repr(str(error))[:200]}"
         ) from error
     for stack in ids:
         kinds = ["self_attention", *(["cross_attention"] if stack == "decoder" and "encoder" in ids else [])]
@@ -78,9 +77,8 @@ def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial
             _refuse_layers(without)
     if model.config.kind == "decoder-only" and any(bool(each.triu(1).any()) for each in recording.tensors.values()):
         raise CheckpointError(
-            "{name} attends to later tokens, so it does not continue a text; only models that do can be opened by this "
-            "class",
-            name=model.config.architecture,
+            f"{model.config.architecture} attends to later tokens, so it does not continue a text; only "
+            "models that do can be opened by this class"
         )
     expected = trial.logits
     if model.images is not None and model.config.n_classes:
@@ -91,8 +89,8 @@ def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial
     same_shape = output.shape == expected.shape
     if not same_shape or float((output - expected).abs().max()) > _TOLERANCE * float(expected.abs().max()):
         raise CheckpointError(
-            "{name} computes other logits when its output is computed in two steps, as the pages need",
-            name=model.config.architecture,
+            f"{model.config.architecture} computes other logits when its output is computed in two steps, as "
+            "the pages need"
         )
     return hidden
 
@@ -100,7 +98,6 @@ def check_second_pass(model: GuestModel, ids: Mapping[str, Tensor], trial: Trial
 def _refuse_layers(layers: list[int]) -> None:
     numbers = ", ".join(str(layer + 1) for layer in layers[:8]) + (", …" if len(layers) > 8 else "")
     raise CheckpointError(
-        "no attention map was found in these layers (counted from 1): {layers}. Only models whose every layer has "
-        "softmax attention can be shown",
-        layers=numbers,
+        f"no attention map was found in these layers (counted from 1): {numbers}. Only models whose every "
+        "layer has softmax attention can be shown"
     )

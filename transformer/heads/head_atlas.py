@@ -322,9 +322,8 @@ def _check_memory(layers: Iterable[_Layer]) -> None:
     kept = sum(layer.n_bytes for layer in layers)
     if kept > ALWAYS and kept > (most := allowed_bytes()):
         raise InputError(
-            "The recorded rows of these sentences take more than {most} MB of memory, which is the limit. Use "
-            "fewer or shorter sentences.",
-            most=f"{most / 1e6:,.0f}",
+            f"The recorded rows of these sentences take more than {most / 1e6:,.0f} MB of memory, which "
+            "is the limit. Use fewer or shorter sentences."
         )
 
 

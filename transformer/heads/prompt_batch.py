@@ -21,7 +21,7 @@ import numpy as np
 
 from transformer.attribution.direct_logit_attribution import attribute
 from transformer.disk.plain_files import read_plain
-from transformer.errors import InputError, MessageError
+from transformer.errors import InputError, MessageError, text_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.head_roles import HeadRole, head_roles, summarise
 from transformer.interventions.activation_patching import (
@@ -189,7 +189,7 @@ def read_lines(path: str | Path) -> tuple[Line, ...]:
     except (MessageError, OSError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError("{path} cannot be read: {problem}", path=path, problem=error) from error
+        raise InputError(f"{path} cannot be read: {text_of(error)}") from error
 
 
 def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
@@ -206,13 +206,11 @@ def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise InputError(
-            "Line {number} is not UTF-8 text: it has the byte {value}. Save the file as UTF-8.",
-            number=line,
-            value=f"0x{content[error.start]:02x}",
+            f"Line {line} is not UTF-8 text: it has the byte 0x{content[error.start]:02x}. Save the file as UTF-8."
         ) from error
     text = text.removeprefix("\ufeff")
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        raise InputError("The text has more than {most} bytes, which is the limit.", most=f"{MOST_BYTES:,}")
+        raise InputError(f"The text has more than {MOST_BYTES:,} bytes, which is the limit.")
     first, _, _ = text.lstrip().partition("\n")
     separator = max(_SEPARATORS, key=first.count)
     header = [name.strip().strip('"').lower() for name in first.split(separator)]
@@ -223,8 +221,7 @@ def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
         found = tuple(Line(at, line.strip()) for at, line in enumerate(text.splitlines(), 1) if line.strip())
     if not found:
         raise InputError(
-            "There is no line to read. Write one prompt per line, or CSV with the columns {columns}.",
-            columns=", ".join(COLUMNS),
+            f"There is no line to read. Write one prompt per line, or CSV with the columns {', '.join(COLUMNS)}."
         )
     return found
 
@@ -232,11 +229,11 @@ def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
 def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
     unknown = [name for name in header if name not in COLUMNS or header.count(name) > 1]
     if unknown or COLUMNS[0] not in header:
+        line = text[: len(text) - len(text.lstrip())].count("\n") + 1
+        names = ", ".join(name[:40] or "∅" for name in header)
         raise InputError(
-            "Line {number} names the columns {found}; a table has clean and may have corrupted, answer and other, each "
-            "once.",
-            number=text[: len(text) - len(text.lstrip())].count("\n") + 1,
-            found=", ".join(name[:40] or "∅" for name in header),
+            f"Line {line} names the columns {names}; a table has clean and may have corrupted, answer and other, "
+            "each once."
         )
     reader, found = csv.reader(io.StringIO(text, newline=""), delimiter=separator), []
     try:
@@ -246,19 +243,12 @@ def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
                 continue
             if len(cells) > len(header):
                 raise InputError(
-                    "Line {number} has {count} values, the first line {expected}: put a text that holds {separator} "
-                    "between quotation marks. It reads: {value}",
-                    number=reader.line_num,
-                    count=len(cells),
-                    expected=len(header),
-                    separator=repr(separator),
-                    value=quoted(separator.join(row)),
+                    f"Line {reader.line_num} has {len(cells)} values, the first line {len(header)}: put a text that "
+                    f"holds {separator!r} between quotation marks. It reads: {quoted(separator.join(row))}"
                 )
             found.append(Line(reader.line_num, **dict(zip(header, cells, strict=False))))
     except csv.Error as error:
-        raise InputError(
-            "Line {number} is not a table row: {problem}", number=reader.line_num, problem=error
-        ) from error
+        raise InputError(f"Line {reader.line_num} is not a table row: {text_of(error)}") from error
     return tuple(found)
 
 
@@ -269,18 +259,18 @@ def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case,
         InputError: If the model makes no predictions.
     """
     if checkpoint.config.encodes_sentences:
-        raise InputError("{name} does not predict a word, so there is nothing to measure.", name=checkpoint.name)
+        raise InputError(f"{checkpoint.name} does not predict a word, so there is nothing to measure.")
     checkpoint, found, problems = replace(checkpoint, prompt=None), [], []
     for line in lines:
         try:
             found.append(_case(checkpoint, line))
         except InputError as error:
-            what = {
-                "number": line.number,
-                "problem": error,
-                "value": quoted("; ".join(filter(None, line[1:])), most=160),
-            }
-            problems.append(InputError("Line {number}: {problem} It reads: {value}", **what))
+            problems.append(
+                InputError(
+                    f"Line {line.number}: {text_of(error)} It reads: "
+                    f"{quoted('; '.join(filter(None, line[1:])), most=160)}"
+                )
+            )
     return tuple(found), tuple(problems)
 
 
@@ -289,12 +279,12 @@ def _case(checkpoint: Checkpoint, line: Line) -> Case:
     stack = "source" if checkpoint.config.has_encoder else "target"
     check_recording(checkpoint.model, **{stack: len(clean)}, most=MOST_MEMORY)
     if checkpoint.config.fills_blanks and (blanks := clean.count(checkpoint.special.mask)) != 1:
-        raise InputError("A prompt for this model has one blank, [MASK]; this one has {count}.", count=blanks)
+        raise InputError(f"A prompt for this model has one blank, [MASK]; this one has {blanks}.")
     if line.corrupted:
         check_pair(clean, typed_ids(checkpoint, line.corrupted))
     answer, other = (token_of(checkpoint, line.clean, text) if text else None for text in (line.answer, line.other))
     if answer is not None and answer == other:
-        raise InputError("The answer and the other word are the same token, {value}.", value=quoted(line.answer))
+        raise InputError(f"The answer and the other word are the same token, {quoted(line.answer)}.")
     return Case(line, answer, other)
 
 

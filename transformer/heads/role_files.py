@@ -14,7 +14,7 @@ from typing import Any
 
 from transformer.disk.plain_files import read_plain_text
 from transformer.disk.whole_files import write_text
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
 from transformer.files.layout import file_of_results, is_same_fingerprint
 from transformer.heads import annotated_words, induction, weight_patterns
@@ -130,18 +130,12 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
         raise broken_file(checkpoint, FILE, error) from error
     if not is_same_fingerprint(found, checkpoint.fingerprint):
         raise file_of_other_weights(checkpoint, FILE, found)
-    raise CheckpointError(
-        "{path} of {name} was made with other definitions of the roles; it is not used.",
-        path=FILE,
-        name=checkpoint.name,
-    )
+    raise CheckpointError(f"{FILE} of {checkpoint.name} was made with other definitions of the roles; it is not used.")
 
 
 def broken_file(checkpoint: Checkpoint, file: str, what: Exception) -> CheckpointError:
     """Return the error for a ``file`` beside the weights that cannot be read."""
-    return CheckpointError(
-        "{path} of {name} is not a complete file of head roles ({what}).", path=file, name=checkpoint.name, what=what
-    )
+    return CheckpointError(f"{file} of {checkpoint.name} is not a complete file of head roles ({text_of(what)}).")
 
 
 def _head_as_json(head: CorpusRole) -> dict[str, Any]:

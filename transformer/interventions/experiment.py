@@ -375,10 +375,8 @@ def check_pair(clean: Sequence[int], corrupted: Sequence[int]) -> None:
     """
     if len(corrupted) != len(clean):
         raise InputError(
-            "The corrupted sentence has {other} tokens, the clean one {own}. Every activation needs its counterpart: "
-            "replace a word by one with as many tokens.",
-            other=len(corrupted),
-            own=len(clean),
+            f"The corrupted sentence has {len(corrupted)} tokens, the clean one {len(clean)}. Every "
+            "activation needs its counterpart: replace a word by one with as many tokens."
         )
     if corrupted == clean:
         raise InputError("The corrupted sentence is the same as the clean one. Replace a word by another.")

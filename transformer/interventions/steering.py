@@ -112,7 +112,7 @@ def steering_effect(
     edit.check(trace.checkpoint.config)
     if trace.checkpoint.config.encodes_sentences:
         name = trace.checkpoint.name
-        raise InputError("{name} does not predict a word, so there is nothing to measure.", name=name)
+        raise InputError(f"{name} does not predict a word, so there is nothing to measure.")
     steering = Steering.parse(edit.value)
     direction = direction_of(trace.checkpoint, edit.stack, edit.layer, steering)
     length = float(np.linalg.norm(direction))

@@ -18,7 +18,6 @@ from transformer.guests.described_parts import not_exposed
 from transformer.models import Model
 from transformer.positions import RelativePositionBias, alibi_slopes, sinusoidal_encoding
 from transformer.probes import Edit, record
-from transformer.text.message import Message
 from transformer.variants.partial_rotary import Rotary
 
 
@@ -174,9 +173,9 @@ def _edits(
 ) -> tuple[Edit, ...]:
     scheme = model.config.positions_in(stack)
     if scheme == "unknown":
-        raise not_exposed(Message("how it encodes positions"))
+        raise not_exposed("how it encodes positions")
     if len(model.config.kinds_in(stack)) > 1:
-        raise not_exposed(Message("a way to change all of its positions, of which it has several kinds"))
+        raise not_exposed("a way to change all of its positions, of which it has several kinds")
     if scheme in ("sinusoidal", "learned"):
         return (Edit(f"{stack}.embedding.position", change, description),)
     edited = {"relative": "position_bias.values", "rotary": "layers.0.self_attention.rotary"}.get(scheme, "")

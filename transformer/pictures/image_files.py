@@ -99,11 +99,7 @@ def decode_image(data: bytes) -> Image:
     from PIL import Image
 
     if len(data) > MAX_BYTES:
-        raise InputError(
-            "The image file has {size} MB; at most {most} MB are read.",
-            size=f"{len(data) / 1e6:.1f}",
-            most=f"{MAX_BYTES / 1e6:.0f}",
-        )
+        raise InputError(f"The image file has {len(data) / 1e6:.1f} MB; at most {MAX_BYTES / 1e6:.0f} MB are read.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a large image: its size is checked here
@@ -116,19 +112,16 @@ def decode_image(data: bytes) -> Image:
         raise _too_large()
     if _is_transparent(opened) and opened.width * opened.height > MAX_TRANSPARENT_PIXELS:
         raise InputError(
-            "The image has more than {most} million pixels, the limit for one with transparency. Make it smaller, or "
-            "save it without transparency.",
-            most=f"{MAX_TRANSPARENT_PIXELS / 1e6:.0f}",
+            f"The image has more than {MAX_TRANSPARENT_PIXELS / 1e6:.0f} million pixels, the limit for "
+            "one with transparency. Make it smaller, or save it without transparency."
         )
     if max(opened.size) > MAX_SIDE:
         raise InputError(
-            "The image is {width} × {height} pixels; neither side may have more than {most}. Make it smaller.",
-            width=opened.width,
-            height=opened.height,
-            most=MAX_SIDE,
+            f"The image is {opened.width} × {opened.height} pixels; neither side may have more than {MAX_SIDE}. "
+            "Make it smaller."
         )
     if data.startswith(b"\xff\xd8") and data.count(b"\xff\xda") > _MAX_SCANS:
-        raise InputError("The image is a JPEG with more than {most} scans. Save it again.", most=_MAX_SCANS)
+        raise InputError(f"The image is a JPEG with more than {_MAX_SCANS} scans. Save it again.")
     try:
         with one_at_a_time:
             opened.load()
@@ -139,8 +132,7 @@ def decode_image(data: bytes) -> Image:
 
 def _too_large() -> InputError:
     return InputError(
-        "The image has more than {most} million pixels, which is the limit. Make it smaller.",
-        most=f"{MAX_PIXELS / 1e6:.0f}",
+        f"The image has more than {MAX_PIXELS / 1e6:.0f} million pixels, which is the limit. Make it smaller."
     )
 
 

@@ -14,7 +14,7 @@ import torch
 
 from transformer.config import LEVELS, SPECIAL_TOKENS, ModelConfig, PictureConfig
 from transformer.disk.plain_files import json_object
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 from transformer.pictures.patch_numbers import N_SPECIAL, ids_of, levels_of, patches_of, pixels_of
 from transformer.pictures.picture_text import levels_in
 from transformer.text.special_ids import Framing, SpecialIds
@@ -53,14 +53,10 @@ class PatchTokenizer(Tokenizer):
         try:
             found = json_object(Path(path))
         except (OSError, ValueError) as error:
-            raise CheckpointError(
-                "{file} is not a tokenizer that can be read: {problem}", file=path, problem=error
-            ) from error
+            raise CheckpointError(f"{path} is not a tokenizer that can be read: {text_of(error)}") from error
         if found != (wanted := _description(config)):
             raise CheckpointError(
-                "{file} does not say how images are cut for this model; it must contain {wanted}",
-                file=path,
-                wanted=json.dumps(wanted),
+                f"{path} does not say how images are cut for this model; it must contain {json.dumps(wanted)}"
             )
         return cls(config)
 

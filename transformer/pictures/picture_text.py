@@ -12,22 +12,14 @@ def levels_in(text: str, config: PictureConfig) -> list[int]:
     """
     signs = "".join(text.split()).lower()
     known, size = LEVELS[: config.n_levels], config.picture_size
-    ends = {"first": known[0], "last": known[-1]}
     if wrong := next((sign for sign in signs if sign not in known), None):
         raise InputError(
-            "{sign} is not a pixel. This model reads pictures of {size} × {size} pixels: one character for each, from "
-            "{first} (nothing) to {last} (full ink), row by row.",
-            sign=repr(wrong),
-            size=size,
-            **ends,
+            f"{wrong!r} is not a pixel. This model reads pictures of {size} × {size} pixels: one character "
+            f"for each, from {known[0]} (nothing) to {known[-1]} (full ink), row by row."
         )
     if len(signs) != size**2:
         raise InputError(
-            "The picture has {found} pixels; this model reads {size} × {size}, which makes {wanted}: one character "
-            "for each, from {first} (nothing) to {last} (full ink), row by row.",
-            found=len(signs),
-            size=size,
-            wanted=size**2,
-            **ends,
+            f"The picture has {len(signs)} pixels; this model reads {size} × {size}, which makes {size**2}: "
+            f"one character for each, from {known[0]} (nothing) to {known[-1]} (full ink), row by row."
         )
     return [known.index(sign) for sign in signs]

@@ -106,7 +106,7 @@ def preprocessing_of(fields: Mapping[str, Any]) -> Preprocessing:
     """
     for name in _UNKNOWN:
         if fields.get(name):
-            raise CheckpointError("its image processor has {name}, which is not supported", name=name)
+            raise CheckpointError(f"its image processor has {name}, which is not supported")
     resize, crop, rescale, normalise = (bool(fields.get(name)) for name in _STEPS)
     found: dict[str, Any] = {}
     if resize:
@@ -160,6 +160,4 @@ def _number(name: str, value: Any) -> float:
 
 
 def _wrong(name: str, value: Any) -> CheckpointError:
-    return CheckpointError(
-        "its image processor sets {name} to {value}, which is not supported", name=name, value=repr(value)[:80]
-    )
+    return CheckpointError(f"its image processor sets {name} to {repr(value)[:80]}, which is not supported")

@@ -115,8 +115,7 @@ def check_logits(logits: Tensor, written: Sequence[int]) -> None:
     """
     if not torch.isfinite(logits.amax(dim=-1)).all():  # the maximum of a row with NaN is NaN
         error = NotFiniteError(
-            "The logits of step {step} are not finite (NaN or infinite), so that no next token can be chosen.",
-            step=len(written),
+            f"The logits of step {len(written)} are not finite (NaN or infinite), so that no next token can be chosen."
         )
         error.written = tuple(written)
         raise error

@@ -239,9 +239,8 @@ def _length_limit(
     room = checkpoint.config.max_length - len(prompt)
     if room < len(forced) + 1:
         raise InputError(
-            "The text has {length} tokens, and this model sees at most {limit}: there is no room to write. Shorten it.",
-            length=given,
-            limit=checkpoint.config.max_length,
+            f"The text has {given} tokens, and this model sees at most {checkpoint.config.max_length}: there "
+            "is no room to write. Shorten it."
         )
     usual = len(forced) + (CONTINUATION if source is None else 2 * source.shape[1] + 10)
     return min(room, max(len(forced), usual if wanted is None else wanted))

@@ -89,7 +89,7 @@ class Steering:
         except ValueError:
             strength = math.nan
         if not found or not math.isfinite(strength):
-            raise MessageError("{text} does not fit; write it like {example}", text=short_repr(text), example=EXAMPLE)
+            raise MessageError(f"{short_repr(text)} does not fit; write it like {EXAMPLE}")
         seed = None if found["seed"] is None else int(found["seed"])
         if found["word"]:
             return cls(strength, "word", (found["word"],), seed=seed)
@@ -183,13 +183,12 @@ def _output_row(checkpoint: Checkpoint, stack: str, word: str) -> np.ndarray:
     config = checkpoint.config
     model: Any = checkpoint.model
     if config.encodes_sentences:
-        raise InputError("{name} does not predict a word, so there is nothing to measure.", name=checkpoint.name)
+        raise InputError(f"{checkpoint.name} does not predict a word, so there is nothing to measure.")
     head = model.classifier if config.n_classes else getattr(model, stack).vocabulary_projection
     if isinstance(head, TokenHead | FirstTokenClassifier):
         raise InputError(
-            "{name} has one more layer before its output matrix, so the rows of that matrix are not directions of the "
-            "residual stream.",
-            name=checkpoint.name,
+            f"{checkpoint.name} has one more layer before its output matrix, so the rows of that matrix are "
+            "not directions of the residual stream."
         )
     projection = head if isinstance(head, nn.Linear) else head.projection
     row = projection.weight[token_of(replace(checkpoint, prompt=None), "The", word)]  # as it continues a text

@@ -31,7 +31,7 @@ from transformer.runs import edits, mask_edits
 from transformer.runs.directions import EXAMPLE, Steering, direction_of
 from transformer.runs.edits import remove_residual, remove_sublayer, steer
 from transformer.runs.tracing import trace
-from transformer.text.message import Message, short_repr
+from transformer.text.message import short_repr
 
 ON_HEADS = ("zero", "mean", "scale", "patch", "edge")
 ON_SUBLAYERS = ("drop", "residual")
@@ -70,29 +70,24 @@ class EditSpec:
         found = _PATTERN.fullmatch(text)
         if not found or found["action"] not in ACTIONS:
             raise MessageError(
-                "{text} is not an edit; write e.g. {example}, with one of {actions} in front",
-                text=short_repr(text),
-                example=_EXAMPLES["zero"],
-                actions=", ".join(ACTIONS),
+                f"{short_repr(text)} is not an edit; write e.g. {_EXAMPLES['zero']}, with one of "
+                f"{', '.join(ACTIONS)} in front"
             )
         layer = None if found["layer"] == "*" else int(found["layer"])
         head = None if found["head"] is None else int(found["head"])
         spec = cls(found["action"], found["stack"], layer, found["part"], head, found["value"] or "")
         if (spec.action == "steer") != (spec.part == "residual"):  # only a direction is added to the stream itself
             example = _EXAMPLES[spec.action]
-            raise MessageError("{text} does not fit; write it like {example}", text=short_repr(text), example=example)
+            raise MessageError(f"{short_repr(text)} does not fit; write it like {example}")
         on_head = spec.action in ON_HEADS
         if on_head != (head is not None) or (on_head and spec.part == "feed_forward"):
+            problem = "a head of self or cross" if on_head else "no head"
             raise MessageError(
-                "{text} does not fit: {action} needs {problem}, e.g. {example}",
-                text=short_repr(text),
-                action=spec.action,
-                problem=Message("a head of self or cross") if on_head else Message("no head"),
-                example=_EXAMPLES[spec.action],
+                f"{short_repr(text)} does not fit: {spec.action} needs {problem}, e.g. {_EXAMPLES[spec.action]}"
             )
         if (layer is None and spec.action != "mask") or (spec.action in _WITH_VALUE) != bool(spec.value):
             example = _EXAMPLES[spec.action]
-            raise MessageError("{text} does not fit; write it like {example}", text=short_repr(text), example=example)
+            raise MessageError(f"{short_repr(text)} does not fit; write it like {example}")
         if spec.action == "steer":
             Steering.parse(spec.value)
         return spec

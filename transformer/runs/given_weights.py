@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from transformer.errors import MessageError
-from transformer.text.message import Message
 
 # Rows in bfloat16 may sum to somewhat more than 1: each weight has a relative error of up to 1/256.
 MOST_OF_A_ROW = 1.02
@@ -65,18 +64,18 @@ def as_numbers(array: Any) -> np.ndarray:
         return found.astype(np.float32, copy=False)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
         raise MessageError(
-            "The weights cannot be read as real numbers: {problem}", problem=str(error)[:200] or type(error).__name__
+            f"The weights cannot be read as real numbers: {str(error)[:200] or type(error).__name__}"
         ) from error
 
 
 def _layers(weights: Any) -> list[np.ndarray]:
     """Return [head, query, key] of each layer."""
     if weights is None or (isinstance(weights, Sequence) and not len(weights)):
-        raise MessageError("There are no weights. {remedy}", remedy=_remedy())
+        raise MessageError(f"There are no weights. {_remedy()}")
     if isinstance(weights, Sequence) and (weights[0] is None or hasattr(weights[0], "shape") or _written(weights[0])):
         for index, layer in enumerate(weights):
             if layer is None:
-                raise MessageError("The weights of layer {layer} are None. {remedy}", layer=index, remedy=_remedy())
+                raise MessageError(f"The weights of layer {index} are None. {_remedy()}")
             if _written(layer):
                 raise MessageError(
                     "The weights are a sequence of sequences, as generate() returns them, one per token that it wrote. "
@@ -88,17 +87,16 @@ def _layers(weights: Any) -> list[np.ndarray]:
         array = array[:, 0] if array.shape[1] == 1 else array[0]
     if array.ndim == 5:
         raise MessageError(
-            "The weights have shape {shape}, with a batch of {count} texts; choose one with weights[:, 0].",
-            shape=array.shape,
-            count=array.shape[1],
+            f"The weights have shape {array.shape}, with a batch of {array.shape[1]} texts; choose one with "
+            "weights[:, 0]."
         )
     return [_heads(layer) for layer in array] if array.ndim == 4 else [_heads(array)]
 
 
-def _remedy() -> Message:
-    return Message(
-        'A model of transformers returns them if it is loaded with attn_implementation="eager" and called with '
-        "output_attentions=True."
+def _remedy() -> str:
+    return (
+        'A model of transformers returns them if it is loaded with attn_implementation="eager" and '
+        "called with output_attentions=True."
     )
 
 
@@ -113,17 +111,14 @@ def _heads(layer: np.ndarray) -> np.ndarray:
         layer = layer[0]
     if layer.ndim == 4:
         raise MessageError(
-            "A layer has shape {shape}, with a batch of {count} texts; choose one with "
-            "[layer[0] for layer in weights].",
-            shape=shape,
-            count=shape[0],
+            f"A layer has shape {shape}, with a batch of {shape[0]} texts; choose one with [layer[0] for "
+            "layer in weights]."
         )
     layer = layer[None] if layer.ndim == 2 else layer
     if layer.ndim != 3 or 0 in shape:
         raise MessageError(
-            "The weights have shape {shape}; attention weights are [head, query, key] or [layer, head, query, key], "
-            "and no axis is empty.",
-            shape=shape,
+            f"The weights have shape {shape}; attention weights are [head, query, key] or [layer, head, "
+            "query, key], and no axis is empty."
         )
     return layer
 
@@ -132,26 +127,19 @@ def _check_counts(layers: Sequence[np.ndarray], n_queries: int, n_keys: int, *, 
     for index, layer in enumerate(layers):
         if layer.shape[1:] != layers[0].shape[1:]:
             raise MessageError(
-                "Layer {layer} has shape {shape} but layer 0 has {first}; all layers must have the same tokens.",
-                layer=index,
-                shape=layer.shape,
-                first=layers[0].shape,
+                f"Layer {index} has shape {layer.shape} but layer 0 has {layers[0].shape}; all layers must have "
+                "the same tokens."
             )
     shape = layers[0].shape
     if shape[1:] == (n_queries, n_keys):
         return
     if not cross and shape[1] == n_queries:
         raise MessageError(
-            "The weights have shape {shape}, [head, query, key], with {count} query tokens and {keys} key tokens. Give "
-            "the texts of the key tokens as key_tokens.",
-            shape=shape,
-            count=n_queries,
-            keys=shape[2],
+            f"The weights have shape {shape}, [head, query, key], with {n_queries} query tokens and {shape[2]} key "
+            "tokens. Give the texts of the key tokens as key_tokens."
         )
     raise MessageError(
-        "The weights have shape {shape}, [head, query, key], but the tokens have {expected}, [query, key].",
-        shape=shape,
-        expected=(n_queries, n_keys),
+        f"The weights have shape {shape}, [head, query, key], but the tokens have {(n_queries, n_keys)}, [query, key]."
     )
 
 
@@ -160,36 +148,25 @@ def _check_weights(layer: np.ndarray, index: int) -> None:
     if not np.isfinite(layer).all():
         head, row = np.argwhere(~np.isfinite(layer).all(axis=-1))[0]
         raise MessageError(
-            "Layer {layer}, head {head}, query {row} holds NaN or an infinity. If the query has no allowed key, set "
-            "its row to 0.",
-            layer=index,
-            head=head,
-            row=row,
+            f"Layer {index}, head {head}, query {row} holds NaN or an infinity. If the query has no allowed "
+            "key, set its row to 0."
         )
     if layer.min() < 0 or layer.max() > 1 + TOLERANCE:
         raise MessageError(
-            "The numbers of layer {layer} reach from {least} to {most}, but attention weights lie between 0 and 1. If "
-            "they are scores, apply the softmax.",
-            layer=index,
-            least=f"{layer.min():.3g}",
-            most=f"{layer.max():.3g}",
+            f"The numbers of layer {index} reach from {layer.min():.3g} to {layer.max():.3g}, but attention "
+            "weights lie between 0 and 1. If they are scores, apply the softmax."
         )
     sums = layer.sum(axis=-1, dtype=np.float64)
     if (sums <= MOST_OF_A_ROW).all():
         return
     if np.allclose(layer.sum(axis=-2), 1.0, atol=0.02):
         raise MessageError(
-            "In layer {layer} the columns sum to 1 and the rows do not: the axes must be [head, query, key].",
-            layer=index,
+            f"In layer {index} the columns sum to 1 and the rows do not: the axes must be [head, query, key]."
         )
     head, row = np.unravel_index(sums.argmax(), sums.shape)
     raise MessageError(
-        "Layer {layer}, head {head}, query {row} sums to {sum}, but the weights of a query sum to 1 at most. Dropout "
-        "does this to a model in training mode.",
-        layer=index,
-        head=head,
-        row=row,
-        sum=f"{sums.max():.3g}",
+        f"Layer {index}, head {head}, query {row} sums to {sums.max():.3g}, but the weights of a query "
+        "sum to 1 at most. Dropout does this to a model in training mode."
     )
 
 
@@ -197,11 +174,7 @@ def _masks(allowed: Any, layers: Sequence[np.ndarray]) -> list[np.ndarray]:
     given = as_numbers(allowed)
     expected = layers[0].shape[1:]
     if given.shape not in (expected, (len(layers), *expected)):
-        raise MessageError(
-            "allowed has shape {shape}, but the weights have {expected}, [query, key].",
-            shape=given.shape,
-            expected=expected,
-        )
+        raise MessageError(f"allowed has shape {given.shape}, but the weights have {expected}, [query, key].")
     if not np.isin(given, (0, 1)).all():
         raise MessageError("allowed must hold only True and False: True where a query may attend to a key.")
     masks = list(np.broadcast_to(given.astype(bool), (len(layers), *expected)))
@@ -210,12 +183,7 @@ def _masks(allowed: Any, layers: Sequence[np.ndarray]) -> list[np.ndarray]:
         if hidden.any():
             head, row, column = np.unravel_index(hidden.argmax(), hidden.shape)
             raise MessageError(
-                "allowed is False for query {row} and key {column}, but in layer {layer} head {head} gives this key "
-                "the weight {weight}.",
-                row=row,
-                column=column,
-                layer=index,
-                head=head,
-                weight=f"{hidden.max():.3g}",
+                f"allowed is False for query {row} and key {column}, but in layer {index} head {head} gives this "
+                f"key the weight {hidden.max():.3g}."
             )
     return masks

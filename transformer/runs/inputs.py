@@ -10,12 +10,11 @@ from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import check_recording
 from transformer.text.foreign.tokenizer import ForeignTokenizer
-from transformer.text.message import Message
 from transformer.text.sentence_pair import BETWEEN, sentences_of
 from transformer.text.tokens import TokenSequence
 
 MAX_CHARACTERS = 40_000
-_SENTENCE = Message("The sentence")
+_SENTENCE = "The sentence"
 
 
 def allow_characters(most: int) -> None:
@@ -78,7 +77,7 @@ def padding_ids(checkpoint: Checkpoint, count: int) -> list[int]:
     if pad is None and getattr(checkpoint.config, "pads_texts", False):
         pad = checkpoint.special.end  # SigLIP pads with its end token
     if pad is None:
-        raise InputError("{name} has no padding token, so nothing can be padded.", name=checkpoint.name)
+        raise InputError(f"{checkpoint.name} has no padding token, so nothing can be padded.")
     return [pad] * count
 
 
@@ -95,7 +94,7 @@ def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
         assert isinstance(tokenizer, ForeignTokenizer), "ours has neither a template nor special tokens to type"
         ids = tokenizer.encode_prompt(text, checkpoint.prompt)
     _check_tokens(ids, _SENTENCE)
-    check_length(checkpoint, len(ids), Message("The text"))
+    check_length(checkpoint, len(ids), "The text")
     check_recording(checkpoint.model, target=len(ids), by_layer=True)
     return ids
 
@@ -107,7 +106,7 @@ def prompt_of(checkpoint: Checkpoint, sentence: str) -> list[int]:
 
 def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[int]:
     """Return the tokens of a given output for ``sentence``, without special tokens."""
-    what = Message("The target")
+    what = "The target"
     _check_text(text, what)
     tokenizer = checkpoint.tokenizer
     if checkpoint.config.has_encoder:
@@ -122,15 +121,12 @@ def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[in
     return ids
 
 
-def _check_text(text: str, what: Message) -> None:
+def _check_text(text: str, what: str) -> None:
     if not text.strip():
-        raise InputError("{what} is empty. Type at least one word, or take one of the examples.", what=what)
+        raise InputError(f"{what} is empty. Type at least one word, or take one of the examples.")
     if len(text) > MAX_CHARACTERS:  # before tokenization, which takes time
         raise InputError(
-            "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
-            what=what,
-            length=f"{len(text):,}",
-            most=f"{MAX_CHARACTERS:,}",
+            f"{what} has {len(text):,} characters; at most {MAX_CHARACTERS:,} are allowed. Nothing was cut: shorten it."
         )
 
 
@@ -141,17 +137,16 @@ def _ids(checkpoint: Checkpoint, text: str) -> list[int]:
     return checkpoint.tokenizer.encode_with_blanks(text)
 
 
-def _check_tokens(ids: list[int], what: Message) -> None:
+def _check_tokens(ids: list[int], what: str) -> None:
     """Check that there are tokens: a third-party tokenizer may drop everything that it does not know."""
     if not ids:
         raise InputError(
-            "{what} has no token: the tokenizer of this model omits all of it. Type another text, or check that "
-            "the tokenizer belongs to the model.",
-            what=what,
+            f"{what} has no token: the tokenizer of this model omits all of it. Type another text, or check "
+            "that the tokenizer belongs to the model."
         )
 
 
-def check_length(checkpoint: Checkpoint, length: int, what: Message, pads: int = 0) -> None:
+def check_length(checkpoint: Checkpoint, length: int, what: str, pads: int = 0) -> None:
     """Check that the model can read ``length`` tokens, of which ``pads`` are padding.
 
     Args:
@@ -165,16 +160,12 @@ def check_length(checkpoint: Checkpoint, length: int, what: Message, pads: int =
     """
     limit = checkpoint.config.max_length
     if length > limit:
-        found = {"what": what, "length": length, "limit": limit, "more": length - limit}
         if pads:
             raise InputError(
-                "{what} has {length} tokens (of which {pads} are padding), special tokens included, but this model "
-                "reads at most {limit}. Nothing was cut: shorten it by about {more} tokens.",
-                **found,
-                pads=pads,
+                f"{what} has {length} tokens (of which {pads} are padding), special tokens included, but this "
+                f"model reads at most {limit}. Nothing was cut: shorten it by about {length - limit} tokens."
             )
         raise InputError(
-            "{what} has {length} tokens, special tokens included, but this model reads at most {limit}. Nothing was "
-            "cut: shorten it by about {more} tokens.",
-            **found,
+            f"{what} has {length} tokens, special tokens included, but this model reads at most {limit}. "
+            f"Nothing was cut: shorten it by about {length - limit} tokens."
         )

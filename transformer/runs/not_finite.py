@@ -7,7 +7,6 @@ import numpy as np
 
 from transformer.errors import NotFiniteError
 from transformer.runs.activation import Activation
-from transformer.text.message import Message
 from transformer.text.tokens import TokenSequence
 
 _POSITION_AXES = ("position", "query")
@@ -74,23 +73,15 @@ def _describe(activation: Activation, wrong: np.ndarray) -> NotFinite:
 def not_finite_error(found: NotFinite, tokens: TokenSequence | None, *, edited: bool) -> NotFiniteError:
     """Return the error that names ``found``, with the tokens of its stack."""
     if found.position is None or tokens is None:
-        place = Message("{activation} is {kind}", activation=found.name, kind=found.kind)
+        place = f"{found.name} is {found.kind}"
     else:
-        place = Message(
-            "{activation} is {kind} at position {position} ({token})",
-            activation=found.name,
-            kind=found.kind,
-            position=found.position,
-            token=tokens.displays[found.position],
-        )
+        place = f"{found.name} is {found.kind} at position {found.position} ({tokens.displays[found.position]})"
     if edited:
         return NotFiniteError(
-            "With these edits, {place}. This is the first activation of the forward pass that is not finite. No number "
-            "computed after it means anything: undo or weaken an edit.",
-            place=place,
+            f"With these edits, {place}. This is the first activation of the forward pass that is not finite. "
+            "No number computed after it means anything: undo or weaken an edit."
         )
     return NotFiniteError(
-        "{place}. This is the first activation of the forward pass that is not finite. No number computed after it "
-        "means anything: the weights of this model are too large or damaged.",
-        place=place,
+        f"{place}. This is the first activation of the forward pass that is not finite. No number "
+        "computed after it means anything: the weights of this model are too large or damaged."
     )

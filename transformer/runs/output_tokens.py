@@ -3,13 +3,12 @@
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.inputs import target_ids
-from transformer.text.message import Message
 from transformer.text.tokenizer import BLANK
 
 
-def quoted(text: str, *, most: int = 60) -> Message:
+def quoted(text: str, *, most: int = 60) -> str:
     """Quote a value, shortened for use in a sentence."""
-    return Message("“{text}”", text=text if len(text) <= most else text[: most - 1] + "…")
+    return f"“{text if len(text) <= most else text[: most - 1] + '…'}”"
 
 
 def token_of(checkpoint: Checkpoint, sentence: str, word: str) -> int:
@@ -22,17 +21,15 @@ def token_of(checkpoint: Checkpoint, sentence: str, word: str) -> int:
     if config.n_classes:
         if word not in config.class_names:
             known = ", ".join(config.class_names)
-            raise InputError("There is no class {value}; there are {known}.", value=quoted(word), known=known)
+            raise InputError(f"There is no class {quoted(word)}; there are {known}.")
         return config.class_names.index(word)
     if config.has_decoder:
         ids = target_ids(checkpoint, word, sentence)
     else:
         ids = tokenizer.encode_continuation(BLANK.split(sentence)[0].rstrip(), word)
     if len(ids) != 1:
+        pieces = " ".join(tokenizer.display(id) for id in ids[:6])
         raise InputError(
-            "{value} is {count} tokens of this model ({pieces}); what is measured is one token.",
-            value=quoted(word),
-            count=len(ids),
-            pieces=" ".join(tokenizer.display(id) for id in ids[:6]),
+            f"{quoted(word)} is {len(ids)} tokens of this model ({pieces}); what is measured is one token."
         )
     return ids[0]

@@ -154,11 +154,8 @@ def with_task(checkpoint: Checkpoint, sentence: str) -> str:
 def nothing_read_error(checkpoint: Checkpoint, count: int) -> InputError:
     """Return the error for a list of ``count`` sentences none of which can be read."""
     return InputError(
-        "{name} cannot read any of the {count} sentences given: at least one must not be empty and have at most "
-        "{limit} tokens, special tokens included.",
-        name=checkpoint.name,
-        count=count,
-        limit=checkpoint.config.max_length,
+        f"{checkpoint.name} cannot read any of the {count} sentences given: at least one must not be "
+        f"empty and have at most {checkpoint.config.max_length} tokens, special tokens included."
     )
 
 

@@ -110,11 +110,9 @@ def check_recording(
     most = min(allowed_bytes(), needed if most is None else most)
     if needed > most:
         raise InputError(
-            "To record {length} tokens in every layer and head of this model takes {needed} MB of memory; at most "
-            "{most} MB are allowed. Nothing was cut: shorten the text.",
-            length=f"{source + target:,}",
-            needed=f"{needed / 1e6:,.0f}",
-            most=f"{most / 1e6:,.0f}",
+            f"To record {source + target:,} tokens in every layer and head of this model takes "
+            f"{needed / 1e6:,.0f} MB of memory; at most {most / 1e6:,.0f} MB are allowed. Nothing "
+            "was cut: shorten the text."
         )
 
 
@@ -122,11 +120,9 @@ def _check_one_layer(model: Model, target: int) -> None:
     needed, most = long_pass_bytes(model, target), allowed_bytes()
     if needed > most:
         raise InputError(
-            "To record {length} tokens takes {needed} MB of memory, even one layer of this model at a time; at most "
-            "{most} MB are allowed. Nothing was cut: shorten the text.",
-            length=f"{target:,}",
-            needed=f"{needed / 1e6:,.0f}",
-            most=f"{most / 1e6:,.0f}",
+            f"To record {target:,} tokens takes {needed / 1e6:,.0f} MB of memory, even one layer of "
+            f"this model at a time; at most {most / 1e6:,.0f} MB are allowed. Nothing was cut: shorten "
+            "the text."
         )
 
 

@@ -16,7 +16,7 @@ from safetensors.numpy import load, save
 
 from transformer.disk.plain_files import read_plain
 from transformer.disk.whole_files import write_bytes
-from transformer.errors import MessageError, TraceFileError
+from transformer.errors import MessageError, TraceFileError, text_of
 from transformer.runs.activation import Activation
 from transformer.runs.traces import Trace
 from transformer.text.tokens import Token, TokenSequence
@@ -41,9 +41,9 @@ def read_trace(path: str | Path) -> Trace:
     try:
         raw = read_plain(Path(path), MAX_BYTES)
     except OSError as error:
-        raise TraceFileError("{path} cannot be read: {problem}", path=path, problem=error.strerror) from error
+        raise TraceFileError(f"{path} cannot be read: {error.strerror}") from error
     except MessageError as error:
-        raise TraceFileError("{path} cannot be read: {problem}", path=path, problem=error) from error
+        raise TraceFileError(f"{path} cannot be read: {text_of(error)}") from error
     return trace_from_bytes(raw, name=str(path))
 
 
@@ -69,16 +69,9 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
     try:
         arrays, metadata = load(raw), header(raw).get("__metadata__") or {}
     except (SafetensorError, ValueError) as error:
-        raise TraceFileError(
-            "{file} is not a complete safetensors file: {problem}", file=name, problem=error
-        ) from error
+        raise TraceFileError(f"{name} is not a complete safetensors file: {text_of(error)}") from error
     if metadata.get("format") != FORMAT:
-        raise TraceFileError(
-            "{file} says format {found}; a trace says {expected}",
-            file=name,
-            found=repr(metadata.get("format")),
-            expected=repr(FORMAT),
-        )
+        raise TraceFileError(f"{name} says format {metadata.get('format')!r}; a trace says {FORMAT!r}")
     try:
         described = json.loads(metadata["trace"])
         axes = described["axes"]
@@ -98,7 +91,7 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
             notes=tuple(str(note) for note in described["notes"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise TraceFileError("{file} is not a complete trace: {problem}", file=name, problem=error) from error
+        raise TraceFileError(f"{name} is not a complete trace: {text_of(error)}") from error
 
 
 def header(raw: bytes) -> Mapping[str, Any]:

@@ -33,15 +33,13 @@ def sequence_of_pieces(pieces: Iterable[str] | TokenSequence, name: str = "sourc
     if isinstance(pieces, TokenSequence):
         return pieces
     if isinstance(pieces, str):
-        raise MessageError("The tokens are one text, {text}; give a list with one text per token.",
-                           text=short_repr(pieces))  # fmt: skip
+        raise MessageError(f"The tokens are one text, {short_repr(pieces)}; give a list with one text per token.")
     listed = list(pieces)
     for index, piece in enumerate(listed):
         if not isinstance(piece, str):
             raise MessageError(
-                "Token {index} is {value}, not a text; a tokenizer converts ids with convert_ids_to_tokens.",
-                index=index,
-                value=short_repr(piece),
+                f"Token {index} is {short_repr(piece)}, not a text; a tokenizer converts ids with "
+                "convert_ids_to_tokens."
             )
     notation = next((name for name, signs in _NOTATIONS.items() if any(p.startswith(signs) for p in listed)), "")
     ids = {piece: id for id, piece in enumerate(dict.fromkeys(listed))}

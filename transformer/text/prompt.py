@@ -43,14 +43,12 @@ class Prompt:
             found = None
         if not isinstance(found, dict):
             raise InputError(
-                "The variables of the chat template must be a JSON object of at most {most} characters, such as "
-                "{example}.",
-                most=f"{LONGEST:,}",
-                example='{"enable_thinking": false}',
+                f"The variables of the chat template must be a JSON object of at most {LONGEST:,} characters, "
+                'such as {"enable_thinking": false}.'
             )
         return found
 
 
 def refusal(problem: str) -> InputError:
     """Return the error for a chat that a template refuses, or for a template that Jinja refuses."""
-    return InputError("The chat template of this tokenizer refuses the text: {problem}", problem=problem)
+    return InputError(f"The chat template of this tokenizer refuses the text: {problem}")

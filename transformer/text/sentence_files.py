@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from transformer.disk.plain_files import read_plain
-from transformer.errors import InputError, MessageError
+from transformer.errors import InputError, MessageError, text_of
 
 SHIPPED = Path(__file__).parent / "sentences" / "en.txt"
 
@@ -36,17 +36,17 @@ def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
     """
     path = Path(path)
     if not path.is_file():
-        raise InputError("There is no file {path}; give a text file with one sentence per line.", path=path)
+        raise InputError(f"There is no file {path}; give a text file with one sentence per line.")
     try:
         sentences = split_sentences(as_text(read_plain(path)))
     except MessageError as error:
-        raise InputError("{path} cannot be read: {problem}", path=path, problem=error) from error
+        raise InputError(f"{path} cannot be read: {text_of(error)}") from error
     except UnicodeDecodeError as error:
         raise InputError(
-            "{path} is not UTF-8 text ({problem}); save it as UTF-8, one sentence per line.", path=path, problem=error
+            f"{path} is not UTF-8 text ({text_of(error)}); save it as UTF-8, one sentence per line."
         ) from error
     if not sentences:
-        raise InputError("{path} contains no sentence; write one per line.", path=path)
+        raise InputError(f"{path} contains no sentence; write one per line.")
     return sentences
 
 

@@ -16,7 +16,7 @@ def sentences_of(text: str) -> list[str]:
         return sentences
     if len(sentences) > 2 or not all(sentence.strip() for sentence in sentences):
         raise InputError(
-            "{mark} separates two sentences, and there must be one on each side of it: I am hungry. {mark} Let us eat.",
-            mark=BETWEEN,
+            f"{BETWEEN} separates two sentences, and there must be one on each side of it: I am hungry. "
+            f"{BETWEEN} Let us eat."
         )
     return [sentence.strip() for sentence in sentences]

@@ -18,7 +18,7 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, trainers
 
 from transformer.config import SPECIAL_TOKENS
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 from transformer.text.piece_bytes import BYTES_OF, WRITTEN_AS, byte_alphabet
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer_files import check_tokenizer_file
@@ -59,25 +59,16 @@ class Tokenizer:
         self._backend.encode_special_tokens = True
         for expected, special in enumerate(SPECIAL_TOKENS):
             if (found := backend.token_to_id(special)) != expected:
-                raise CheckpointError(
-                    "the tokenizer gives {special} the id {found}; this project needs {expected}",
-                    special=special,
-                    found=found,
-                    expected=expected,
-                )
+                raise CheckpointError(f"the tokenizer gives {special} the id {found}; this project needs {expected}")
         highest = max(backend.get_vocab().values())
         if highest != self.vocabulary_size - 1:
             raise CheckpointError(
-                "the tokenizer has {count} entries but its highest id is {highest}; ids have no gaps",
-                count=self.vocabulary_size,
-                highest=highest,
+                f"the tokenizer has {self.vocabulary_size} entries but its highest id is {highest}; ids have no gaps"
             )
         known = set(byte_alphabet().values())
         for piece in self.pieces[len(SPECIAL_TOKENS) :]:
             if not known.issuperset(piece):
-                raise CheckpointError(
-                    "the tokenizer's entry {piece} holds a character that stands for no byte", piece=repr(piece)
-                )
+                raise CheckpointError(f"the tokenizer's entry {piece!r} holds a character that stands for no byte")
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
@@ -110,9 +101,7 @@ class Tokenizer:
         except CheckpointError:
             raise
         except Exception as error:  # the library raises plain Exception for every kind of broken file
-            raise CheckpointError(
-                "{file} is not a tokenizer that can be read: {problem}", file=path, problem=error
-            ) from error
+            raise CheckpointError(f"{path} is not a tokenizer that can be read: {text_of(error)}") from error
 
     def save(self, path: Path) -> None:
         """Write the tokenizer to a file."""

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from transformer.config import SPECIAL_TOKENS
 from transformer.disk.plain_files import read_plain
-from transformer.errors import CheckpointError, MessageError
-from transformer.text.message import Message
+from transformer.errors import CheckpointError, MessageError, text_of
 
 MAX_BYTES = 32_000_000
 MAX_ENTRIES = 200_000
@@ -34,42 +33,38 @@ def check_tokenizer_file(path: Path) -> None:
         raise unreadable(path, problem)
 
 
-def unreadable(file: Path, problem: object) -> CheckpointError:
+def unreadable(file: Path, problem: str) -> CheckpointError:
     """Return the error for a tokenizer file that cannot be read."""
-    return CheckpointError("{file} is not a tokenizer that can be read: {problem}", file=file, problem=problem)
+    return CheckpointError(f"{file} is not a tokenizer that can be read: {problem}")
 
 
 def _problem(path: Path) -> str:
     """Return what is wrong with the file, or ""."""
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
-            return Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MAX_BYTES:,}")
+            return f"it has {size:,} bytes; at most {MAX_BYTES:,} are read"
     except OSError as error:
         return error.strerror or str(error)
     content = _read_object(path)
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type") != "BPE":
-        return Message("it contains no byte-pair encoding (model type BPE)")
+        return "it contains no byte-pair encoding (model type BPE)"
     for part in _NOTHING_ELSE:
         if content.get(part) is not None:
-            return Message("it has a {part}; only plain byte-level BPE is read, with {part} null", part=part)
+            return f"it has a {part}; only plain byte-level BPE is read, with {part} null"
     pre_tokenizer = content.get("pre_tokenizer")
     if not isinstance(pre_tokenizer, dict) or not _PRE_TOKENIZER.items() <= pre_tokenizer.items():
-        return Message("its pre_tokenizer is not supported; only ByteLevel with add_prefix_space = false is")
+        return "its pre_tokenizer is not supported; only ByteLevel with add_prefix_space = false is"
     decoder = content.get("decoder")
     plain = isinstance(decoder, dict) and decoder.get("type") == "ByteLevel" and decoder.keys() <= _DECODER
     if decoder is not None and not plain:
-        return Message("its decoder is not ByteLevel, the only one that is read")
+        return "its decoder is not ByteLevel, the only one that is read"
     added = content.get("added_tokens")
     if not isinstance(added, list) or any(_content(token) not in SPECIAL_TOKENS for token in added):
-        return Message("it has added tokens besides {tokens}", tokens=", ".join(SPECIAL_TOKENS))
+        return f"it has added tokens besides {', '.join(SPECIAL_TOKENS)}"
     for part in _PLAIN_MODEL:
         if model.get(part):
-            return Message(
-                "its model has {part} {value}; only plain byte-level BPE is read, without it",
-                part=part,
-                value=repr(model[part]),
-            )
+            return f"its model has {part} {model[part]!r}; only plain byte-level BPE is read, without it"
     return _vocabulary_problem(model.get("vocab"), model.get("merges"))
 
 
@@ -79,32 +74,20 @@ def _content(token: object) -> object:
 
 def _vocabulary_problem(entries: object, merges: object) -> str:
     if not isinstance(entries, dict) or not isinstance(merges, list):
-        return Message("its model lacks vocab or merges")
+        return "its model lacks vocab or merges"
     if len(entries) > MAX_ENTRIES:
-        return Message(
-            "its vocabulary has {count} entries; at most {most} are read",
-            count=f"{len(entries):,}",
-            most=f"{MAX_ENTRIES:,}",
-        )
+        return f"its vocabulary has {len(entries):,} entries; at most {MAX_ENTRIES:,} are read"
     if len(merges) > len(entries):
-        return Message(
-            "it has {count} merges for {entries} entries; each merge makes one entry",
-            count=f"{len(merges):,}",
-            entries=f"{len(entries):,}",
-        )
+        return f"it has {len(merges):,} merges for {len(entries):,} entries; each merge makes one entry"
     if (longest := max(map(len, entries), default=0)) > LONGEST_ENTRY:
-        return Message(
-            "its longest entry has {count} characters; at most {most} are read",
-            count=f"{longest:,}",
-            most=LONGEST_ENTRY,
-        )
+        return f"its longest entry has {longest:,} characters; at most {LONGEST_ENTRY} are read"
     if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MAX_ENTRIES]:
-        return Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0]))
+        return f"its vocabulary has the id {wrong[0]!r}; ids are integers ≥ 0"
     for merge in merges:  # the library panics on a wrong one instead of refusing it
         parts = merge.split(" ") if isinstance(merge, str) else merge
         whole = isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)
         if not whole or not {*parts, "".join(parts)} <= entries.keys():
-            return Message("its merge {merge} does not join two entries to a third", merge=repr(str(merge)[:40]))
+            return f"its merge {str(merge)[:40]!r} does not join two entries to a third"
     return ""
 
 
@@ -113,21 +96,20 @@ def _read_object(file: Path) -> dict:
     try:
         text = read_plain(file, MAX_BYTES).decode("utf-8")
     except MessageError as error:
-        raise CheckpointError("{problem}", problem=error) from error
+        raise CheckpointError(text_of(error)) from error
     except OSError as error:
         raise unreadable(file, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
-        raise unreadable(file, error) from error
+        raise unreadable(file, text_of(error)) from error
     for sign, most in (("[", MAX_LISTS), ("{", MAX_OBJECTS)):
         if (count := text.count(sign)) > most:  # creating so many objects blocks the whole server for seconds
-            what = {"count": f"{count:,}", "sign": sign, "most": f"{most:,}"}
-            raise unreadable(file, Message("it has {count} times {sign}; at most {most} are read", **what))
+            raise unreadable(file, f"it has {count:,} times {sign}; at most {most:,} are read")
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         if isinstance(error, CheckpointError):
             raise
-        raise unreadable(file, Message("it is not valid JSON ({problem})", problem=error)) from error
+        raise unreadable(file, f"it is not valid JSON ({text_of(error)})") from error
     if not isinstance(content, dict):
-        raise unreadable(file, Message("it does not contain a JSON object"))
+        raise unreadable(file, "it does not contain a JSON object")
     return content

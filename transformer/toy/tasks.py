@@ -130,16 +130,12 @@ def letter_ids(word: str) -> list[int]:
     """
     if not 1 <= len(word) <= MAX_LETTERS:
         raise InputError(
-            "The word has {length} letters. Type 1 to {most}; the model trains on words of {shortest} to {longest}.",
-            length=len(word),
-            most=MAX_LETTERS,
-            shortest=SHORTEST,
-            longest=LONGEST,
+            f"The word has {len(word)} letters. Type 1 to {MAX_LETTERS}; the model trains on words of "
+            f"{SHORTEST} to {LONGEST}."
         )
     if strange := sorted(set(word) - set(LETTERS)):
         raise InputError(
-            "This model knows the letters a to z only, in lower case; it has no token for {strange}",
-            strange=" ".join(strange),
+            f"This model knows the letters a to z only, in lower case; it has no token for {' '.join(strange)}"
         )
     return [FIRST_LETTER_ID + LETTERS.index(letter) for letter in word]
 

@@ -74,7 +74,7 @@ def evaluate(
         scores = _text_task_scores(checkpoint, prefix, data, train)
     elif kind == "encoder-decoder":
         if train is not None:
-            raise InputError("{name} translates: no baseline of it needs a training file", name=checkpoint.name)
+            raise InputError(f"{checkpoint.name} translates: no baseline of it needs a training file")
         pairs = read_pairs(data)
         if prefix:
             pairs = text_examples(prefix, pairs)
@@ -97,21 +97,15 @@ def _prefix(checkpoint: Checkpoint, task: str | None) -> str:
     """Return the prefix of every sentence of ``task``; "" for a model of one task."""
     prefixes = {task_name(prefix): prefix for prefix in checkpoint.config.task_prefixes if prefix in TEXT_TASKS}
     if (task or prefixes) and task not in prefixes:
-        raise InputError(
-            "{name} cannot be scored with the task {task}; its tasks are {tasks}",
-            name=checkpoint.name,
-            task=repr(task),
-            tasks=", ".join(map(repr, prefixes)) or "(none: leave it out)",
-        )
+        tasks = ", ".join(map(repr, prefixes)) or "(none: leave it out)"
+        raise InputError(f"{checkpoint.name} cannot be scored with the task {task!r}; its tasks are {tasks}")
     return prefixes[task] if task else ""
 
 
 def _refuse_lowercase(checkpoint: Checkpoint, lowercase: bool) -> None:
     if lowercase:
         raise InputError(
-            "{name} is {kind}: only translations can be scored without regard to case",
-            name=checkpoint.name,
-            kind=checkpoint.config.kind,
+            f"{checkpoint.name} is {checkpoint.config.kind}: only translations can be scored without regard to case"
         )
 
 
@@ -224,12 +218,7 @@ def _read_labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
     rows = read_pairs(path)
     _require(rows, path)
     if wrong := [label for _, label in rows if label.strip() not in {str(index) for index in range(n_classes)}]:
-        raise InputError(
-            "{path}: a text has the class {found}; this model's are numbered 0 to {last}",
-            path=path,
-            found=repr(wrong[0]),
-            last=n_classes - 1,
-        )
+        raise InputError(f"{path}: a text has the class {wrong[0]!r}; this model's are numbered 0 to {n_classes - 1}")
     return [(text, int(label)) for text, label in rows]
 
 
@@ -239,14 +228,11 @@ def _encode_all(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> li
     limit = checkpoint.config.max_length
     if too_long := [text[0] for text, example in zip(texts, examples, strict=True) if len(example[0]) > limit]:
         raise InputError(
-            "{count} texts are longer than the {limit} tokens this model reads: {text}…",
-            count=len(too_long),
-            limit=limit,
-            text=too_long[0][:60],
+            f"{len(too_long)} texts are longer than the {limit} tokens this model reads: {too_long[0][:60]}…"
         )
     return examples
 
 
 def _require(examples: Sequence, data: object) -> None:
     if not examples:
-        raise InputError("There is nothing to score in {path}: it has no line with text.", path=data)
+        raise InputError(f"There is nothing to score in {data}: it has no line with text.")

@@ -158,9 +158,7 @@ def open_folder(typed: str) -> str:
         known = False
     if not known:
         raise transformer.CheckpointError(
-            "{path} is not a directory; a checkpoint is a directory with {files}, or a GGUF file",
-            path=typed[:200],
-            files=", ".join(_FILES),
+            f"{typed[:200]} is not a directory; a checkpoint is a directory with {', '.join(_FILES)}, or a GGUF file"
         )
     by_name = () if given.exists() else (typed,)
     names = [own_code + name for name in (*by_name, path.name, f"{path.parent.name}/{path.name}", str(path))]
@@ -261,9 +259,7 @@ def load_history(name: str) -> pd.DataFrame | None:
     except (ValueError, KeyError, OSError):
         whole = False
     if not whole:
-        raise transformer.CheckpointError(
-            "{path} of {name} is not a complete history of a training run.", path=HISTORY, name=name
-        )
+        raise transformer.CheckpointError(f"{HISTORY} of {name} is not a complete history of a training run.")
     return history
 
 
@@ -292,9 +288,7 @@ def config_of(name: str) -> ModelConfig:
     except (OSError, ValueError):
         raise
     except Exception as error:
-        raise transformer.CheckpointError(
-            "{name} cannot be read: {problem}", name=name[:200], problem=repr(error)[:300]
-        ) from error
+        raise transformer.CheckpointError(f"{name[:200]} cannot be read: {repr(error)[:300]}") from error
 
 
 @once_a_run

@@ -55,9 +55,9 @@ def keep(files: Mapping[str, bytes]) -> str:
             st.session_state[_OWN] = own[-MOST_OWN:]
     except OSError as error:
         raise CheckpointError(
-            "The server cannot keep the files ({problem}); none of them was kept. They go into its folder for "
-            "temporary files: make room there, or name another folder in TMPDIR and start it again.",
-            problem=error.strerror or error,
+            f"The server cannot keep the files ({error.strerror or error}); none of them was kept. They go "
+            "into its folder for temporary files: make room there, or name another folder in TMPDIR and "
+            "start it again."
         ) from error
     return path.name
 
@@ -99,9 +99,8 @@ def _make_space(new: Path, *, replaced: tuple[str, ...]) -> None:
     if excess > sum(sizes[path] for path in (*mine, *unused)) or not new.is_dir():
         _remove(new)
         raise CheckpointError(
-            "The server keeps at most {most} MB of uploaded checkpoints, and visitors are using those it has. Try again"
-            " when some of them have left.",
-            most=limits().uploads_mb,
+            f"The server keeps at most {limits().uploads_mb} MB of uploaded checkpoints, and visitors are "
+            "using those it has. Try again when some of them have left."
         )
     for path in (*mine, *unused):
         if path in mine or excess > 0:

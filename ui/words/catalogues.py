@@ -1,4 +1,4 @@
-"""GNU gettext catalogues: translations of texts in figures, tables, errors and browser scripts.
+"""GNU gettext catalogues: translations of texts in figures, tables, notes and browser scripts.
 
 ``ui/words/<language>/messages.po`` translates what Python writes, ``browser.po`` what the scripts of the browser write.
 English needs none. What a catalogue lacks, or what would not fit (other ``{placeholders}``), stays English.
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from charts.toolkit import numbers, words
-from transformer.errors import InputError
-from transformer.text.message import Message, message_of
+from transformer.errors import InputError, text_of
+from transformer.text.message import Message
 from ui.server.limits import without_folders
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed_at, placeholders
@@ -20,11 +20,11 @@ _LOG = logging.getLogger(__name__)
 
 
 def translate(problem: Exception | str) -> str:
-    """Return an error or a note of ``transformer/`` in the language of this session.
+    """Return a note of ``transformer/`` in the language of this session, or an error, which is English.
 
     Unless it is about a typed text, it names no folder of a public server.
     """
-    sentence = message_of(problem) if isinstance(problem, Exception) else problem
+    sentence = text_of(problem) if isinstance(problem, Exception) else problem
     words = sentence.translated(gettext, numbers.number) if isinstance(sentence, Message) else sentence
     return without_folders(words) if isinstance(problem, Exception) and not isinstance(problem, InputError) else words
 

@@ -35,7 +35,6 @@ from transformer.layers.norms import (
     norm_steps,
 )
 from transformer.layers.residual_stream import CONVOLUTION, Addition, additions, contributions, stream_lengths
-from transformer.text.message import Message
 from views.view_models import TokenViewModel
 
 _ALONE = ("final_norm", "embedding_norm", "vocabulary_projection_norm", "convolution_norm")
@@ -181,7 +180,7 @@ def norms_by_place(trace: Trace, *, stack: str, layer: int) -> dict[str, str]:
     """
     layer = min(layer, trace.n_layers(stack) - 1)
     if not (found := {place_of(name): name for name in norm_names(trace, stack, layer)}):
-        raise not_exposed(Message("the steps of its norms"))
+        raise not_exposed("the steps of its norms")
     return found
 
 

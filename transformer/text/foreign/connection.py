@@ -14,7 +14,6 @@ from threading import Lock, Timer
 from transformer.errors import CheckpointError, InputError
 from transformer.system import offline
 from transformer.system.python_process import start_python
-from transformer.text.message import Message
 from transformer.text.tokenizer_files import unreadable
 
 EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
@@ -68,11 +67,8 @@ class Connection:
         length = sum(map(len, given.get("texts", ()))) or len(given.get("text", ""))
         if answer is None or "too_many" in answer:
             raise InputError(
-                "the tokenizer needs more than {seconds} seconds or {gigabytes} GB for a text of {length} characters, "
-                "or makes millions of tokens of it. Take a shorter text, or another tokenizer.",
-                seconds=TEXT_SECONDS,
-                gigabytes=GIGABYTES,
-                length=f"{length:,}",
+                f"the tokenizer needs more than {TEXT_SECONDS} seconds or {GIGABYTES} GB for a text of {length:,} "
+                "characters, or makes millions of tokens of it. Take a shorter text, or another tokenizer."
             )
         return self._found(answer)
 
@@ -80,8 +76,7 @@ class Connection:
         line = _Line()
         answer = line.answer({"folder": str(self._place), "gigabytes": GIGABYTES}, OPENING_SECONDS)
         if answer is None:
-            limits = {"seconds": OPENING_SECONDS, "gigabytes": GIGABYTES}
-            problem = Message("opening it takes more than {seconds} seconds or {gigabytes} GB", **limits)
+            problem = f"opening it takes more than {OPENING_SECONDS} seconds or {GIGABYTES} GB"
             raise unreadable(self.folder, problem)
         found = self._found(answer)
         self._line = line
@@ -90,10 +85,8 @@ class Connection:
     def _found(self, answer: dict) -> object:
         if "needs" in answer:
             raise CheckpointError(
-                "the tokenizer of {folder} can be read with the package transformers only, or with one that it needs. "
-                "Install them: {command}",
-                folder=self.folder,
-                command=EXTRA,
+                f"the tokenizer of {self.folder} can be read with the package transformers only, or with one that "
+                f"it needs. Install them: {EXTRA}"
             )
         if "problem" in answer:
             raise unreadable(self.folder, answer["problem"])
@@ -117,10 +110,9 @@ def _remember(chat: tuple[str, str]) -> None:
 
 def _endless_template() -> InputError:
     return InputError(
-        "The chat template of this tokenizer takes more than {seconds} seconds or {gigabytes} GB, or writes millions "
-        "of tokens, so it is not tried again. Read the text as it is instead of as a chat.",
-        seconds=TEMPLATE_SECONDS,
-        gigabytes=GIGABYTES,
+        f"The chat template of this tokenizer takes more than {TEMPLATE_SECONDS} seconds or {GIGABYTES} GB, "
+        "or writes millions of tokens, so it is not tried again. Read the text as it is instead of as a "
+        "chat."
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from transformer.text.message import Message
 from transformer.text.tokenizer_files import unreadable
 
 MAX_BYTES = 64_000_000
@@ -21,10 +20,9 @@ def check_files(folder: Path) -> None:
 
 def _check_plain(file: Path) -> None:
     if not file.is_file():
-        raise unreadable(file, Message("{path} is not a regular file", path=file))
+        raise unreadable(file, f"{file} is not a regular file")
     if (size := file.stat().st_size) > MAX_BYTES:
-        what = {"bytes": f"{size:,}", "most": f"{MAX_BYTES:,}"}
-        raise unreadable(file, Message("it has {bytes} bytes; at most {most} are read", **what))
+        raise unreadable(file, f"it has {size:,} bytes; at most {MAX_BYTES:,} are read")
 
 
 def check_ids(file: Path, ids: dict[str, int]) -> dict[str, int]:
@@ -34,13 +32,11 @@ def check_ids(file: Path, ids: dict[str, int]) -> dict[str, int]:
         CheckpointError: There are too many entries, an entry is too long, or an id is not an integer ≥ 0.
     """
     if not ids:
-        raise unreadable(file, Message("it contains no vocabulary"))
+        raise unreadable(file, "it contains no vocabulary")
     if len(ids) > MAX_ENTRIES:
-        what = {"count": f"{len(ids):,}", "most": f"{MAX_ENTRIES:,}"}
-        raise unreadable(file, Message("its vocabulary has {count} entries; at most {most} are read", **what))
+        raise unreadable(file, f"its vocabulary has {len(ids):,} entries; at most {MAX_ENTRIES:,} are read")
     if wrong := [id for id in ids.values() if not 0 <= id < MAX_ENTRIES]:
-        raise unreadable(file, Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0])))
+        raise unreadable(file, f"its vocabulary has the id {wrong[0]!r}; ids are integers ≥ 0")
     if (longest := max(map(len, ids))) > LONGEST_ENTRY:
-        what = {"count": f"{longest:,}", "most": LONGEST_ENTRY}
-        raise unreadable(file, Message("its longest entry has {count} characters; at most {most} are read", **what))
+        raise unreadable(file, f"its longest entry has {longest:,} characters; at most {LONGEST_ENTRY} are read")
     return ids

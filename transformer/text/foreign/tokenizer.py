@@ -72,9 +72,7 @@ class ForeignTokenizer(Tokenizer):
         highest = max((id for name, id in self._ids.items() if name not in self.special_names), default=0)
         if highest >= self._size:
             raise CheckpointError(
-                "the tokenizer gives ids up to {highest}, but config.json says vocab_size {size}",
-                highest=highest,
-                size=self._size,
+                f"the tokenizer gives ids up to {highest}, but config.json says vocab_size {self._size}"
             )
 
     def _put_around(self, found: dict) -> None:
@@ -84,9 +82,7 @@ class ForeignTokenizer(Tokenizer):
         self.source_language, self.target_language = (name if name in self.languages else None for name in spoken)
         if beyond := [id for id in (*self.before, *self.after, *self.answer_before) if id >= self._size]:
             raise CheckpointError(
-                "the tokenizer puts the id {id} around a text, but config.json says vocab_size {size}",
-                id=beyond[0],
-                size=self._size,
+                f"the tokenizer puts the id {beyond[0]} around a text, but config.json says vocab_size {self._size}"
             )
 
     def _special_ids(self, named: dict[str, str], configs: tuple[dict, ...]) -> SpecialIds:
@@ -113,7 +109,7 @@ class ForeignTokenizer(Tokenizer):
         """Return the same vocabulary for other languages; ``None`` keeps a language."""
         for language in (source, target):
             if language is not None and language not in self.languages:
-                raise CheckpointError("the tokenizer knows no language {language}", language=repr(language))
+                raise CheckpointError(f"the tokenizer knows no language {language!r}")
         if not self.languages:
             return self
         changed = copy.copy(self)

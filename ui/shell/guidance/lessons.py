@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from transformer.disk.plain_files import parse_toml, read_plain_text
-from transformer.errors import MessageError
+from transformer.errors import MessageError, text_of
 from transformer.runs.attention_view import KINDS
 from transformer.runs.traces import STACKS
-from transformer.text.message import Message, did_you_mean, message_of, short_repr
+from transformer.text.message import did_you_mean, short_repr
 from ui.compute.loading import IN_THE_REPOSITORY, REPOSITORY
 from ui.shell.focus import MAX_PADS, Focus
 from ui.shell.guidance import lesson_fields as fields
@@ -135,7 +135,7 @@ def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tu
                 found.append(replace(lesson, steps=kept or lesson.steps))
                 break
             except (ValueError, OSError) as error:
-                problems.append(message_of(error))
+                problems.append(text_of(error))
     return tuple(found), tuple(problems)
 
 
@@ -154,70 +154,46 @@ def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = No
 def _read(path: Path, _changed: int) -> Lesson:
     where = f"lessons/{path.parent.name}/{path.name}"
     if (size := path.stat().st_size) > LONGEST_FILE:
-        raise MessageError(
-            "{where} has {bytes} bytes; a lesson has at most {most}",
-            where=where,
-            bytes=f"{size:,}",
-            most=f"{LONGEST_FILE:,}",
-        )
+        raise MessageError(f"{where} has {size:,} bytes; a lesson has at most {LONGEST_FILE:,}")
     try:
         values = parse_toml(read_plain_text(path, LONGEST_FILE))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise MessageError(
-            "{where} is not valid TOML: {problem}. Often a quotation mark is missing.", where=where, problem=error
-        ) from None
+        raise MessageError(f"{where} is not valid TOML: {text_of(error)}. Often a quotation mark is missing.") from None
     fields.check_known(values, _LESSON_KEYS, where)
-    shared = _focus(values.get("focus", {}), Message("{where}, focus", where=where))
+    shared = _focus(values.get("focus", {}), f"{where}, focus")
     steps = values.get("step")
     if not isinstance(steps, list) or not steps:
-        raise MessageError("{where} has no steps; write each under a line [[step]]", where=where)
+        raise MessageError(f"{where} has no steps; write each under a line [[step]]")
     if len(steps) > MAX_STEPS:
-        raise MessageError(
-            "{where} has {count} steps; a lesson has at most {most}. Make two lessons of it.",
-            where=where,
-            count=len(steps),
-            most=MAX_STEPS,
-        )
+        raise MessageError(f"{where} has {len(steps)} steps; a lesson has at most {MAX_STEPS}. Make two lessons of it.")
     return Lesson(
         name=path.stem,
         title=fields.text(values, "title", where),
         aim=fields.text(values, "aim", where),
         minutes=fields.minutes(values, where),
-        steps=tuple(
-            _step(step, shared, Message("{file}, step {step}", file=where, step=number))
-            for number, step in enumerate(steps, 1)
-        ),
+        steps=tuple(_step(step, shared, f"{where}, step {number}") for number, step in enumerate(steps, 1)),
     )
 
 
 def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
     if not isinstance(values, dict):
-        raise MessageError(
-            "{where} is {value}; a step begins with a line [[step]]", where=where, value=short_repr(values)
-        )
+        raise MessageError(f"{where} is {short_repr(values)}; a step begins with a line [[step]]")
     fields.check_known(values, _STEP_KEYS, where)
     page = fields.text(values, "page", where)
     pages = [entry.name for group in GROUPS.values() for entry in group]
     if page not in pages:
-        raise MessageError(
-            "{where}: there is no page {name}; {problem}",
-            where=where,
-            name=short_repr(page),
-            problem=did_you_mean(page, pages, otherwise=Message("there are {names}", names=", ".join(pages))),
-        )
+        problem = did_you_mean(page, pages, otherwise=f"there are {', '.join(pages)}")
+        raise MessageError(f"{where}: there is no page {short_repr(page)}; {problem}")
     options = values.get("options", {})
     if not isinstance(options, dict) or not all(isinstance(value, str | int | float) for value in options.values()):
         raise MessageError(
-            "{where}: options is {found}; write e.g. {example}",
-            where=where,
-            found=short_repr(options),
-            example='options = { decoding_section = "tree" }',
+            f'{where}: options is {short_repr(options)}; write e.g. options = {{ decoding_section = "tree" }}'
         )
     return Step(
         page=page,
         **{name: fields.text(values, name, where) for name in ("title", "do", "notice")},
         **fields.question(values, where),
-        focus={**shared, **_focus(values.get("focus", {}), Message("{where}, focus", where=where))},
+        focus={**shared, **_focus(values.get("focus", {}), f"{where}, focus")},
         options=options,
         changes={name: fields.changes(values, name, where) for name in CHANGES},
         figure=fields.text(values, "figure", where) if "figure" in values else "",
@@ -230,23 +206,17 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
 def _focus(values: Any, where: str) -> dict[str, str | int]:
     """Return a location in the model, validated name by name."""
     if not isinstance(values, dict):
-        raise MessageError(
-            "{where} is {found}; write e.g. {example}",
-            where=where,
-            found=short_repr(values),
-            example="focus = { layer = 1, head = 3 }",
-        )
+        raise MessageError(f"{where} is {short_repr(values)}; write e.g. focus = {{ layer = 1, head = 3 }}")
     fields.check_known(values, PLACE, where)
     usual = asdict(Focus())
     for name, value in values.items():
-        found = {"where": where, "name": name, "value": short_repr(value)}
         if isinstance(usual[name], int):
             most = MAX_PADS if name == "pads" else 10**6
             if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-                raise MessageError("{where}: {name} is {value}; it must be an integer ≥ 0", **found)
+                raise MessageError(f"{where}: {name} is {short_repr(value)}; it must be an integer ≥ 0")
         elif not isinstance(value, str):
-            raise MessageError("{where}: {name} is {value}; it must be a string in quotation marks", **found)
+            raise MessageError(f"{where}: {name} is {short_repr(value)}; it must be a string in quotation marks")
         elif name in _ALLOWED and value not in _ALLOWED[name]:
             one, two = _ALLOWED[name]
-            raise MessageError("{where}: {name} is {value}; choose {one} or {two}", **found, one=one, two=two)
+            raise MessageError(f"{where}: {name} is {short_repr(value)}; choose {one} or {two}")
     return values
