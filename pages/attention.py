@@ -10,8 +10,7 @@ from ui.shell.guidance.way import lead_to
 from ui.shell.page import Page, page
 from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
-from views.attention import row_guess
-from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose, names_predictions
+from views.attention.attention_controls import ARITHMETIC, choose, names_predictions
 from views.attention.attention_picture import draw, on_picture, places
 from views.attention.attention_steps import draw_step, stepper
 from views.attention.attention_view_model import attention_view_model
@@ -55,9 +54,6 @@ with page(
         show_weights_only(p)
         p.finish()
     head, row = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head), p.focus.token
-    if row_guess.is_on():
-        row_guess.guess(p, attention_view_model(p.trace, head, row, choices_while_guessing(p)))
-        p.finish()
     choices, aloud = choose(p)
     shown = attention_view_model(p.trace, head, row, choices)
     with aloud:

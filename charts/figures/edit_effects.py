@@ -22,7 +22,6 @@ def candidates_before_and_after(
     *,
     names: tuple[str, str] = (N_("before"), N_("after")),
     axis: str = N_("next-token probability"),
-    row: str = N_("candidate"),
 ) -> go.Figure:
     """Draw two bars per candidate: its probability before a change (grey) and after it.
 
@@ -48,7 +47,7 @@ def candidates_before_and_after(
     style.finish(figure, height=44 * len(labels) + 100, top=36)
     figure.update_layout(barmode="group", bargap=0.3, margin_r=60)
     figure.update_xaxes(title_text=style.escape(_(axis)), range=[0, 1])
-    figure.update_yaxes(**style.label_rows(labels, title=_(row)))
+    figure.update_yaxes(**style.label_rows(labels, title=_("candidate")))
     return figure.drawn()
 
 

@@ -62,22 +62,7 @@ def test_the_keyboard_reaches_the_map_and_the_arithmetic_of_a_cell_stands_beside
 
 
 def test_an_answer_stands_below_its_guess(shipped: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{shipped}/decoding?guess=true", **PROJECTOR)
-    guesses = page.locator("[class*=st-key-guess-options] button")
-    ends_in_the_window(guesses.last)
-    guesses.first.click()
-    settle(page)
-    is_reached(page.locator(".st-key-guess-answer"))
-
-    page.goto(f"{shipped}/attention?attention_guess=true&sentence=The+cat+sat+on+the+mat.")
-    settle(page)
-    page.get_by_test_id("stMain").get_by_role("button", name="·sat").first.click()
-    settle(page)
-    page.locator(".st-key-attention-reveal button").click()
-    settle(page)
-    is_reached(page.locator(".st-key-attention-answer"))
-
-    page.goto(f"{shipped}/bugs")
+    page = visit(f"{shipped}/bugs", **PROJECTOR)
     settle(page)
     guesses = page.locator(".st-key-bug-guesses button")
     ends_in_the_window(guesses.last)

@@ -99,24 +99,6 @@ def test_decoding_that_is_opened_again_makes_one_entry(app: str, visit: Callable
     assert eventually(page, lambda: "step" in said(page), True)
 
 
-def test_a_page_that_asks_for_a_guess_asks_on_return(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}{OWN}&attention_predicted_cross=false")
-    hand = Hand(page)
-    hand.click(page.locator(".st-key-attention_guess label"))
-    settle(page)
-    question = page.get_by_role("heading", level=5).filter(has_text="What does")
-    expect(question).to_be_visible()
-    asked = question.inner_text()
-    assert said(page)["attention_predicted_cross"] == ["false"], "the switch is not drawn, and keeps its value"
-    before = entry(page)
-    turn_to(page, hand, "Heads")
-    assert entries_since(page, before) == 1
-    back(page)
-    expect(switch(page, "attention_guess")).to_be_checked()
-    expect(question).to_have_text(asked)
-    assert eventually(page, lambda: said(page).get("attention_guess"), ["true"])
-
-
 # React draws in tasks of its own, which a busy browser starts late: none starts until they are released.
 _HOLD_REACT = """() => {
     const post = MessagePort.prototype.postMessage, held = [];

@@ -301,15 +301,6 @@ def test_every_sentence_about_a_row_names_what_it_predicts_and_the_arithmetic_wh
             assert not re.search(f"(row|query|ligne|requête) (of|de) {quote.format(predicted)}", shown), step
 
 
-def test_a_guess_asks_for_the_row_by_the_name_that_the_map_gives_it(open_page: Callable) -> None:
-    place = {"stack": "decoder", "token": "1", "target": "Le vieil homme.", "attention_guess": "true"}
-    asked = [said(open_page(kind=kind, **place)).replace("\\", "") for kind in ("cross", "self")]
-    assert re.search("To predict ‘·.+’, what does this head attend to", asked[0])
-    named = said(open_page(kind="cross", attention_predicted_cross="false", **place)).replace("\\", "")
-    assert "To predict" not in named and "What does ‘·Le’ attend to" in named
-    assert "To predict" not in asked[1] and "What does ‘·Le’ attend to" in asked[1]
-
-
 def test_the_answer_without_the_head_is_written_only_when_asked_for(open_page: Callable) -> None:
     app = open_page(stack="decoder", kind="cross")
     assert "Without this head" not in said(app)

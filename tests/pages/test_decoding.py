@@ -18,7 +18,7 @@ from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine
 from tests.pages.conftest import said as said_on_page
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.predictions.answer_probabilities import blanks, fillings
-from transformer.predictions.decoding_steps import guess_options, step_attention
+from transformer.predictions.decoding_steps import step_attention
 from transformer.predictions.hypothesis_tree import beam_tree
 from transformer.predictions.word_alignment import align
 from ui.compute.store import store
@@ -520,27 +520,6 @@ def test_any_word_can_be_typed_and_branches_are_in_the_address(open_app: Callabl
     app.text_area(key="sidebar sentence").set_value("It is raining.").run()
     is_fine(app)
     assert "**Branches**" not in said(app), "branches of another text are gone"
-
-
-def test_predict_then_reveal_counts_what_was_right(open_app: Callable, tiny_checkpoint: Callable) -> None:
-    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE)
-    assert not app.toggle(key="guess").value
-    app.toggle(key="guess").set_value(True).run()
-    is_fine(app)
-    decoding = transformer.decode(tiny_checkpoint("translator"), SENTENCE)
-    assert decoding.text not in said(app) and TEXT["guess_start"] in said(app)
-    for step, right in ((0, True), (1, False)):
-        options = guess_options(decoding.steps[step])
-        assert len({option.id for option in options}) == 4
-        chosen = decoding.tokens.ids[step]
-        pick = next(place for place, option in enumerate(options) if (option.id == chosen) == right)
-        assert " the next token is **" not in said(app)
-        app.button(key=f"guess {pick}").click().run()
-        is_fine(app)
-        assert f"the next token is **{decoding.steps[step].chosen.display}**" in said(app)
-        assert all(app.button(key=f"guess {place}").disabled for place in range(4))
-        app.button(key="guess next").click().run()
-    assert "Score: **1 of 2** (50%)" in said(app)
 
 
 def test_the_drawing_says_what_was_given_and_gets_plain_text(open_app: Callable) -> None:

@@ -81,7 +81,7 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
 # Not part of a view: guesses, a word typed before a button is pressed, the numbers of a figure as a table, a worksheet,
 # what is printed, and the section that the view is about.
 LEFT = (
-    *("guess", "paint", "force", "patch-sentence", "as-table", "worksheet", "own-text", "patient", "toy-own", "share"),
+    *("guess", "force", "patch-sentence", "as-table", "worksheet", "own-text", "patient", "toy-own", "share"),
     *("by-hand-seed", "by-hand-count"),
 )
 SECTIONS = ("section", "scope", "view", "mode")

@@ -123,13 +123,6 @@ def test_sampling_reshapes_the_step_that_is_read(tiny_checkpoint: Callable) -> N
     assert greedy.reshaped.n_kept == 3 and greedy.decoding.text == transformer.decode(run.checkpoint, SENTENCE).text
 
 
-def test_guesses_are_counted_by_what_came(tiny_checkpoint: Callable) -> None:
-    text = text_of(Run(tiny_checkpoint("translator"), SENTENCE), step=1)
-    came = text.decoding.tokens.ids
-    assert came[1] in [option.id for option in text.options] and len(text.options) == 4
-    assert text.n_right({0: came[0], 1: came[1] + 1}) == 1 and text.n_right({}) == 0
-
-
 def test_branches_are_read_as_they_are_written(tiny_checkpoint: Callable) -> None:
     checkpoint = tiny_checkpoint("translator")
     branches = (Branch((), (300,)), Branch((5, 17), (300, 301)))

@@ -209,15 +209,6 @@ def rank(step: Step) -> int:
     return int((step.logits > step.logits[step.chosen.id]).sum()) + 1
 
 
-def guess_options(step: Step, *, count: int = 4) -> tuple[Candidate, ...]:
-    """Return the chosen token and its most likely alternatives, ``count`` in all, sorted by name.
-
-    The order gives nothing away.
-    """
-    rivals = [candidate for candidate in step.candidates if candidate.id != step.chosen.id]
-    return tuple(sorted((step.chosen, *rivals[: count - 1]), key=lambda option: (option.display, option.id)))
-
-
 def n_forced(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> int:
     """Return how many tokens of an output were given by ``forced`` instead of chosen."""
     return 0 if isinstance(forced, str) and not forced.strip() else len(forced_tokens(checkpoint, forced, sentence))

@@ -17,7 +17,7 @@ from views.attention.attention_view_model import DRAWINGS, AttentionChoices, pre
 
 ARITHMETIC = "attention arithmetic"  # the container next to the map
 RARER = ("values", "rollout")  # drawings that are chosen under "More"
-SHOW, STRETCH, KEY, GUESS = "attention_show", "attention_stretch", "attention_key", "attention_guess"
+SHOW, STRETCH, KEY = "attention_show", "attention_stretch", "attention_key"
 
 
 def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
@@ -32,7 +32,6 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
         drawings = [name for name in DRAWINGS if name not in RARER or name == now]
         drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
         predicted = _choose_names(p) if p.focus.lesson else False
-        guess_switch(p)  # the guess mode is off; otherwise the page draws nothing that would reveal the row
         with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
             with st.container(horizontal=True, gap="small"):
                 for name in RARER:
@@ -68,20 +67,10 @@ def _choose_names(p: Page) -> bool:
     )
 
 
-def choices_while_guessing(p: Page) -> AttentionChoices:
-    """Return the choices while "Predict, then reveal" hides all controls but its own."""
-    return AttentionChoices(predicted=names_predictions(p))
-
-
 def names_predictions(p: Page) -> bool:
     """Return whether rows are named after predictions, even if the switch is not drawn."""
     default = predicts_by_default(p.focus.stack, p.focus.kind)
     return p.focus.stack == "decoder" and choice.is_on(_predicted_key(p), default=default)
-
-
-def guess_switch(p: Page) -> bool:
-    """Draw the toggle of "Predict, then reveal", kept in the URL for links from instructors."""
-    return choice.toggle(p.text["guess"], key=GUESS, help=p.text["guess_help"])
 
 
 def _predicted_key(p: Page) -> str:

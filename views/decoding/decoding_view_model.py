@@ -31,7 +31,6 @@ from transformer.predictions.decoding_steps import (
     Reshaping,
     StepAttention,
     confidence,
-    guess_options,
     likeliest,
     n_forced,
     rank,
@@ -371,15 +370,6 @@ class WrittenText(DecodingViewModel):
         branches = (ORIGINAL, *self.choices.branches)
         texts = [(branch, self.texts[branch.forced]) for branch in branches if branch.forced in self.texts]
         return tuple([(branch, text, TextNumbers.of(text)) for branch, text in texts])
-
-    @cached_property
-    def options(self) -> tuple[Candidate, ...]:
-        """The chosen token and the most likely other tokens, in an order that does not reveal which is which."""
-        return guess_options(self.decoding.steps[self.step])
-
-    def n_right(self, guesses: Mapping[int, int]) -> int:
-        """Return how many of the guesses, ids by step, are correct."""
-        return sum([self._ids[step] == id for step, id in guesses.items()])
 
 
 @dataclass(frozen=True)

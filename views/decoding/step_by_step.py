@@ -1,4 +1,4 @@
-"""Decoding step by step: the steps of one text, its branches, live reshaping, and guessing."""
+"""Decoding step by step: the steps of one text, its branches, and live reshaping."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -12,14 +12,13 @@ from charts.canvas.written_steps import StepBars, written_steps
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.predictions.decoding_steps import StepAttention
-from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.show.drawings import show_steps
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import as_plain
-from views.decoding import branches, decoding_figures, stepper, word_guess
+from views.decoding import branches, decoding_figures, stepper
 from views.decoding.decoding_parts import (
     choose_attention,
     choose_reshaping,
@@ -46,11 +45,6 @@ def _step_by_step(p: Page) -> None:
         drawing, how, below, live, sure = (st.container() for _ in range(5))  # the figure first, then its controls
         with how, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
             chosen = choose_strategy(p)
-            guessing = choice.toggle(p.text["guess"], key="guess", help=p.text["guess_help"])
-        if guessing:
-            with drawing:
-                word_guess.guess(p, DecodingChoices(**chosen))
-            return
         samples = chosen["strategy"] == "sampling"
         if samples:  # the sliders change the text itself here, not only the lower figure
             with live:
