@@ -1,10 +1,9 @@
 """How far to trust an attention map: its row compared with what the prediction really depends on.
 
 Four rows of shares come from attention: the weights of the head, the mean of all heads of the layer, ‖α·v‖ (Kobayashi
-et al. 2020) and rollout through all layers (Abnar & Zuidema 2020). Four signed rows come from the prediction: gradient
-× input, integrated gradients, AttnLRP (Achtibat et al. 2024) and leaving the token out. The last is a measurement on
-the whole model, so the others are compared with it: Spearman's ρ of the sizes |a_i|, since a share of attention has no
-sign.
+et al. 2020) and rollout through all layers (Abnar & Zuidema 2020). Three signed rows come from the prediction:
+gradient × input, integrated gradients and leaving the token out. The last is a measurement on the whole model, so the
+others are compared with it: Spearman's ρ of the sizes |a_i|, since a share of attention has no sign.
 
 Attention need not be an explanation: in recurrent encoders, other weights may give the same prediction (Jain & Wallace
 2019), though not always, and weights that are one possible explanation can still be useful (Wiegreffe & Pinter 2019).
@@ -17,7 +16,6 @@ import numpy as np
 
 from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
-from transformer.attribution.attention_lrp import Relevance, attention_lrp
 from transformer.attribution.input_attribution import ROWS as PATH_ROWS
 from transformer.attribution.input_attribution import Attribution, gradient_times_input, integrated_gradients
 from transformer.attribution.leave_one_out import ROWS as REMOVAL_ROWS
@@ -28,21 +26,20 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
-ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "attention_lrp", "leave_one_out")
+ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "leave_one_out")
 
 
 @dataclass(frozen=True)
 class InputAttributions:
-    """What one number of the output depends on, measured in four ways."""
+    """What one number of the output depends on, measured in three ways."""
 
     gradient: Attribution
     integrated: Attribution
-    relevance: Relevance
     removal: RemovedTokens
 
     def rows(self, stack: str) -> dict[str, np.ndarray]:
         """Return one row, [token], of the sentence that ``stack`` reads, per name of ``ANSWER_MEASURES``."""
-        parts = (self.gradient, self.integrated, self.relevance, self.removal)
+        parts = (self.gradient, self.integrated, self.removal)
         values = [part.source if stack == "encoder" else part.target for part in parts]
         return dict(zip(ANSWER_MEASURES, values, strict=True))
 
@@ -79,11 +76,10 @@ class Aligned:
 def input_attributions(
     checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
 ) -> InputAttributions:
-    """Compute gradient × input, integrated gradients, AttnLRP and leave-one-out for one number."""
+    """Compute gradient × input, integrated gradients and leave-one-out for one number."""
     return InputAttributions(
         gradient_times_input(checkpoint, quantity),
         integrated_gradients(checkpoint, quantity, baseline=baseline, n_steps=n_steps),
-        attention_lrp(checkpoint, quantity),
         remove_each(checkpoint, quantity),
     )
 
@@ -92,13 +88,13 @@ def n_passes(quantity: Quantity, *, n_steps: int) -> int:
     """Estimate how many batches ``input_attributions`` passes through the model, for a progress bar."""
     lengths = [len(tokens) for tokens in quantity.read.values()]
     of_path, of_removal = math.ceil(n_steps / PATH_ROWS) + 2, sum(math.ceil(n / REMOVAL_ROWS) + 1 for n in lengths)
-    return len(lengths) * (3 + of_path + of_removal)
+    return len(lengths) * (2 + of_path + of_removal)
 
 
 def compare_with_attention(
     trace: Trace, view: AttentionView, found: InputAttributions, *, head: int, query: int
 ) -> Aligned:
-    """Return all eight measures over the tokens that row ``query`` of ``view`` may attend to.
+    """Return all seven measures over the tokens that row ``query`` of ``view`` may attend to.
 
     ``view`` is a layer of ``trace``.
     """
@@ -118,7 +114,7 @@ def compare_with_attention(
 
 
 def compare_without_attention(found: InputAttributions, stack: str) -> Aligned:
-    """Return the prediction's four measures over the sentence that ``stack`` reads, without attention."""
+    """Return the prediction's three measures over the sentence that ``stack`` reads, without attention."""
     tokens = found.removal.quantity.read[stack]
     return _align_measures(tokens, [token.index for token in tokens if token.role != "pad"], {}, found.rows(stack))
 

@@ -8,7 +8,6 @@ from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _
 from transformer.attention_maps.rollout import attention_rollout
-from transformer.attribution.attention_lrp import attention_lrp, require_own_layers
 from transformer.attribution.attention_trust import (
     Aligned,
     InputAttributions,
@@ -41,7 +40,6 @@ _FIGURE = "attention-and-answer"
 def trust(p: Page, shown: AttentionViewModel) -> None:
     """Draw the choice of the output and the method's settings, all measures token by token, and the check."""
     st.markdown(p.text["trust_intro"])
-    require_own_layers(p.checkpoint.model)  # drawn before any of its controls
     view = shown.view
     row = _answer_row(p, view)
     if row is None:
@@ -67,7 +65,7 @@ def trust(p: Page, shown: AttentionViewModel) -> None:
     st.markdown(p.text["trust_caution"])
     show_formula(p.text["trust_formula"], caption=_shapes(p, quantity, found))
     _snippet(p, found, row=row)
-    show_source(attention_rollout, gradient_times_input, integrated_gradients, attention_lrp, remove_each)
+    show_source(attention_rollout, gradient_times_input, integrated_gradients, remove_each)
 
 
 def _baselines(p: Page) -> tuple[str, ...]:
@@ -164,15 +162,6 @@ def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None
             error=signed(whole.error),
             steps=whole.n_steps,
             slope=signed(found.gradient.total),
-        )
-    )
-    relevance = found.relevance
-    st.markdown(
-        text["conserved"].format(
-            out=signed(relevance.out),
-            total=signed(relevance.total),
-            error=signed(relevance.error),
-            **{name: signed(value) for name, value in relevance.absorbed.items()},
         )
     )
     moved = sum(float(np.abs(part).sum()) for part in (whole.source, whole.target) if part is not None)

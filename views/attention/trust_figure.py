@@ -24,7 +24,6 @@ NAMES = {
     "rollout": N_("rollout"),
     "gradient_times_input": N_("gradient × input"),
     "integrated_gradients": N_("integrated gradients"),
-    "attention_lrp": "AttnLRP",
     "leave_one_out": N_("leave one out"),
 }
 ROOM = 44  # pixels that a column needs to show its number
