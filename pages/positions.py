@@ -14,7 +14,8 @@ from ui.show.figures import show_snippet, show_source
 from views.positions import distance, encodings, rotary
 from views.positions.another_order import another_order, can_reorder, choose_change, needs
 from views.positions.code import snippet, sources
-from views.positions.scheme import choose_scheme, chosen_scheme, say_whose
+from views.positions.positions_view_model import positions_view_model
+from views.positions.scheme import say_scheme
 
 SECTIONS = {
     "waves": encodings.waves,
@@ -27,7 +28,8 @@ SECTIONS = {
 }
 
 with page("positions", needs=needs) as p:
-    view_model = chosen_scheme(p)
+    place = {name: getattr(p.focus, name) for name in ("stack", "layer", "head", "token")}
+    view_model = positions_view_model(p.trace, **place)
     # The page opens on what the order of the tokens is for; a table of numbers comes second.
     names = [*(["order"] if can_reorder(p) else []), *view_model.sections]
     section = None
@@ -35,16 +37,16 @@ with page("positions", needs=needs) as p:
         if names:
             look = {"owner": tuple(names), "wrap": True, "label_visibility": labels()}
             section = chosen_option(p.text, "view", names, key="positions view", **look)
-        choose_change(p) if section == "order" else choose_scheme(p)
-    # the titles of the figures say which scheme is the model's
-    both_schemes = section == "heatmap" and view_model.scheme == "rotary"
-    if section != "order" and not (view_model.is_own and both_schemes):
-        say_whose(view_model, p.text)
+        if section == "order":
+            choose_change(p)
+    # the titles of the two heatmaps say which scheme is the model's
+    if section != "order" and (section, view_model.scheme) != ("heatmap", "rotary"):
+        say_scheme(view_model, p.text)
     if section == "order":
         another_order(p)
     elif section == "heatmap":
         (rotary.two_heatmaps if view_model.scheme == "rotary" else encodings.heatmap)(view_model, p.text)
     elif section:
         SECTIONS[section](view_model, p.text)
-    show_source(*sources(view_model, section), measured_position_scores, without_positions, reordered_positions)
+    show_source(*sources(view_model), measured_position_scores, without_positions, reordered_positions)
     show_snippet("positions", p.preamble + snippet(view_model))

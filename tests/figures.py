@@ -198,9 +198,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     return {
         "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
         "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
-        "agreement_by_distance": distance_figures.agreement_by_distance(
-            {"learned": share, "<b>": share[::-1]}, chosen="<b>"
-        ),
         "embedding_rows": embedding_row_figures.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
         "embedding_window": embedding_row_figures.embedding_window(
             rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
@@ -228,7 +225,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "position_similarity": encoding_figures.position_similarity(np.eye(5)),
         "embedding_sum": encoding_figures.embedding_sum(rows, position=rows, total=2 * rows, tokens=tokens),
         "relative_bias": distance_figures.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
-        "distance_buckets": distance_figures.distance_buckets([2, 1, 0, 17], distances=range(-2, 2)),
         "rotary_angles": distance_figures.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
         "parameter_shares": parameter_shares_figure.parameter_shares([60.0, 40.0], names=["·<b>", "norm"]),
         "norm_statistics": norm_figures.norm_statistics(

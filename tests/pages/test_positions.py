@@ -1,4 +1,4 @@
-"""The Positions page: every scheme and view for every kind of model, and reordered positions."""
+"""The Positions page: every view of every kind of model, and reordered positions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ VIEWS = {
     "learned": ("order", "heatmap", "waves", "similarity", "sum", "distance"),
     "rotary": ("order", "heatmap", "angles", "distance"),
     "relative": ("order", "bias", "distance"),
-    "alibi": ("distance",),
 }
 SENTENCE = "The old man told us a story."
 
@@ -60,24 +59,6 @@ def test_every_model_opens_on_another_order_and_a_rotary_one_shows_both_schemes(
     assert app.session_state["positions view"] == "order" and TEXT["both_added"] not in said(app)
     is_fine(show(app, "heatmap"))
     assert (TEXT["both_added"] in said(app)) == (TEXT["both_turned"] in said(app)) == (OWN[checkpoint] == "rotary")
-
-
-@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-sentiment"])
-def test_other_schemes_say_whose_they_are(open_app, checkpoint):
-    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
-    lenders = {scheme: name for name, scheme in OWN.items()}
-    for scheme in VIEWS:
-        if scheme == OWN[checkpoint]:
-            continue
-        choose_text(app, "scheme", scheme)
-        app.run()
-        for view in VIEWS[scheme]:
-            if view not in ("sum", "order") and (scheme, view) != ("relative", "distance"):
-                is_fine(show(app, view))
-        if scheme in ("learned", "relative"):
-            assert f"another checkpoint: **{lenders[scheme]}**" in said(app)
-        else:
-            assert "this model does not compute it" in said(app)
 
 
 @pytest.mark.parametrize("checkpoint", OWN)

@@ -21,7 +21,7 @@ from transformer.heads.role_files import load_corpus_roles
 from transformer.interventions.experiment import answer_under
 from transformer.interventions.head_importance import head_effect
 from transformer.layers.embedding_space import nearest_rows
-from transformer.layers.positional_encodings import reordered_positions, rotary_angles, without_positions
+from transformer.layers.positional_encodings import angles_of, reordered_positions, without_positions
 from transformer.predictions.hypothesis_tree import beam_tree
 from transformer.predictions.lens import logit_lens
 from transformer.predictions.living_picture_numbers import living_picture_numbers
@@ -30,6 +30,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.next_sentence import next_sentence
 from transformer.text.sentence_files import read_sentences
 from transformer.toy.toy_training import train_toy
+from transformer.variants.partial_rotary import Rotary
 from ui.shell.guidance.lesson_bar import nearest_word
 from ui.shell.guidance.lessons import Step, find_lesson
 from views.heads.head_card import CARD
@@ -185,7 +186,7 @@ def test_rotary_positions_act_in_the_scores_of_attention_alone() -> None:
     assert right(ORDER, 9, sentence=TOM) == "the scores of its attention"
     # “with the query at 10 and the key at 8” scores as with 5 and 3, and not as with 3 and 5
     query, key = np.random.default_rng(0).normal(size=(2, rotary.config.d_head // 2, 2)) @ (1, 1j)
-    angles = rotary_angles(rotary.config, 11)
+    angles = angles_of(Rotary(rotary.config.d_head), 11, n_positions=11)
     scores = [
         float((query * np.exp(1j * angles[q]) * np.conj(key * np.exp(1j * angles[k]))).real.sum())
         for q, k in ((5, 3), (10, 8), (3, 5), (5, 5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from views.positions.distance_figures import agreement_by_distance, distance_buckets, relative_bias, rotary_angles
+from views.positions.distance_figures import relative_bias, rotary_angles
 from views.positions.encoding_figures import embedding_sum, encoding_heatmap, encoding_waves, position_similarity
 
 
@@ -69,14 +69,6 @@ def test_relative_bias_is_one_curve_a_head(numbers):
         relative_bias(bias, distances=range(4))
 
 
-def test_buckets_are_whole_numbers_over_the_distance():
-    figure = distance_buckets(np.array([3, 2, 2, 0]), distances=range(-3, 1))
-    assert list(figure.data[0].x) == [-3, -2, -1, 0]
-    assert list(figure.data[0].y) == [3, 2, 2, 0]
-    with pytest.raises(ValueError, match=r"buckets has shape \(4,\); it must be \[2 × distance\]"):
-        distance_buckets([3, 2, 2, 0], distances=range(2))
-
-
 def test_rotary_curves_are_cosines_and_the_hover_has_the_angle():
     angles = np.array([[0, 0], [np.pi, 0.5], [2 * np.pi, 1.0]], dtype=np.float32)
     figure = rotary_angles(angles, pairs=[0], distances=[0, 5, 10])
@@ -84,11 +76,3 @@ def test_rotary_curves_are_cosines_and_the_hover_has_the_angle():
     np.testing.assert_array_equal(figure.data[0].customdata, angles[:, 0])
     assert list(figure.data[0].x) == [0, 5, 10]
     assert figure.data[0].name == "channels 0 and 2", "pair i turns the channels i and i + d_k/2"
-
-
-def test_agreement_draws_every_scheme_and_marks_the_chosen() -> None:
-    figure = agreement_by_distance({"one": [1.0, 0.5], "two": [1.0, -0.2]}, chosen="two")
-    assert [list(trace.y) for trace in figure.data] == [[1.0, 0.5], [1.0, pytest.approx(-0.2)]]
-    assert figure.data[1].line.width > figure.data[0].line.width
-    with pytest.raises(ValueError, match="no curve 'three'; there are one, two"):
-        agreement_by_distance({"one": [1.0], "two": [1.0]}, chosen="three")

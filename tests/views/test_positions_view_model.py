@@ -7,7 +7,7 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from transformer.layers.positional_encodings import rotary_agreement, sinusoidal_agreement, without_positions
+from transformer.layers.positional_encodings import without_positions
 from ui.words.texts import page_texts
 from views.positions.positions_view_model import ReorderedInput, most_changed_head, positions_view_model
 
@@ -28,28 +28,15 @@ def trace_of(tiny_checkpoint):
         ("tiny-sentiment", "relative", ("bias", "distance")),
     ],
 )
-def test_the_own_scheme_comes_first_and_lends_its_own_numbers(trace_of, name, scheme, sections):
+def test_every_scheme_has_its_sections_and_the_model_s_own_numbers(trace_of, name, scheme, sections):
     trace = trace_of(name)
     view_model = positions_view_model(trace, stack=trace.stacks[0], layer=99, head=99, token=99)
-    assert (view_model.scheme, view_model.is_own, view_model.sections) == (scheme, True, sections)
-    assert view_model.lender is trace.checkpoint
+    assert (view_model.scheme, view_model.sections) == (scheme, sections)
     assert view_model.token == len(view_model.tokens) - 1
     assert view_model.layer == trace.n_layers(view_model.stack) - 1
     if "sum" in sections:
         added = trace.values(f"{view_model.stack}.embedding.position")
         np.testing.assert_allclose(view_model.table(len(view_model.tokens)), added, atol=1e-6)
-
-
-def test_another_scheme_is_a_formula_or_borrowed(trace_of, tiny_checkpoint):
-    trace, gpt = trace_of("tiny-translator"), tiny_checkpoint("tiny-gpt")
-    nowhere = positions_view_model(trace, stack="encoder", scheme="learned")
-    assert not nowhere.is_own and nowhere.sections == ()
-    borrowed = positions_view_model(trace, stack="encoder", scheme="learned", lender=gpt)
-    assert borrowed.lender_stack == "decoder" and "sum" not in borrowed.sections
-    table = gpt.model.decoder.embedding.position_encoding(8)[0].detach().numpy()
-    np.testing.assert_array_equal(borrowed.table(8), table)
-    formula = positions_view_model(trace_of("tiny-gpt"), stack="decoder", scheme="sinusoidal")
-    assert formula.lender is None and formula.table(8)[1, :2] == pytest.approx([np.sin(1), np.cos(1)])
 
 
 def test_only_the_sinusoidal_table_is_the_same_in_both_directions():
@@ -59,7 +46,8 @@ def test_only_the_sinusoidal_table_is_the_same_in_both_directions():
     position, back, ahead = view_model.directions(view_model.table(64))
     assert (position, round(back, 2), round(ahead, 2)) == (4, 0.16, 0.31)
     assert view_model.shift_deviation(view_model.table(64)) is None
-    formula = positions_view_model(learned, stack="encoder", scheme="sinusoidal", token=4)
+    added = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr-2017"), "The cat sat on the mat.")
+    formula = positions_view_model(added, stack="encoder", token=4)
     position, back, ahead = formula.directions(formula.table(64))
     assert position == 4 and back == pytest.approx(ahead, abs=1e-6)
     assert formula.shift_deviation(formula.table(64)) < 1e-5
@@ -68,14 +56,6 @@ def test_only_the_sinusoidal_table_is_the_same_in_both_directions():
         same = "same in both directions" if text.language == "en" else "la même dans les deux sens"
         assert same in text["similarity_sinusoidal"]
         assert same not in text["similarity_caption"] + text["similarity_learned"]
-
-
-def test_the_two_curves_by_distance_are_one_mean(trace_of):
-    config = trace_of("tiny-bert").checkpoint.config
-    np.testing.assert_allclose(rotary_agreement(config, 32), sinusoidal_agreement(config.d_head, 32), atol=1e-12)
-    for text in page_texts("positions"):
-        assert "cos(k θ_i)" in text["distance_agreement"]
-        assert "in waves" not in text["distance_agreement"] and "par vagues" not in text["distance_agreement"]
 
 
 def test_what_is_said_of_alibi_and_of_the_causal_mask_claims_no_more_than_the_papers():

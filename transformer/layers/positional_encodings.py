@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from transformer.attention import MultiHeadAttention
-from transformer.config import ModelConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.guests.described_parts import not_exposed
 from transformer.models import Model
@@ -58,17 +57,6 @@ def shift_encoding(encoding: np.ndarray, distance: int) -> np.ndarray:
     turned[:, 0::2] = sine * np.cos(angle) + cosine * np.sin(angle)
     turned[:, 1::2] = cosine * np.cos(angle) - sine * np.sin(angle)
     return turned
-
-
-def rotary_angles(config: ModelConfig, n_distances: int) -> np.ndarray:
-    """Return the rotary angle of each pair of channels at each distance, in radians: [distance, pair].
-
-    angle = distance · 10000^(−2i/d_k) (Su et al. 2021, §3.2); pair i is (channel i, channel i + d_k/2). A test holds
-    their sines and cosines equal to the tables of ``RotaryEncoding``.
-    """
-    half = config.d_head // 2
-    frequency = 10_000.0 ** (-np.arange(half, dtype=np.float64) / half)
-    return np.arange(n_distances, dtype=np.float64)[:, None] * frequency
 
 
 def rotary_of(attention: MultiHeadAttention) -> Rotary:
@@ -120,12 +108,6 @@ def relative_bias(model: Model, stack: str, n_distance: int) -> tuple[np.ndarray
     with torch.inference_mode():
         values = bias.table[:, bias.bucket(distances)]
     return values.cpu().numpy(), distances.numpy()
-
-
-def relative_buckets(config: ModelConfig, n_distance: int, *, causal: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return T5's bucket for each distance, [distance], and the distances."""
-    distances = torch.arange(-n_distance, 1 if causal else n_distance + 1)
-    return RelativePositionBias(config, causal=causal).bucket(distances).numpy(), distances.numpy()
 
 
 def without_positions(model: Model, stack: str) -> tuple[Edit, ...]:
@@ -243,38 +225,6 @@ def _rotate(heads: Tensor, angle: Tensor) -> Tensor:
 
 
 N_TEXTS = 16
-
-
-def sinusoidal_agreement(d_model: int, n_distances: int) -> np.ndarray:
-    """Return PE_m · PE_n divided by its value at distance 0, for distances m − n = 0, 1, 2 …: [distance].
-
-    It equals (2 / d_model) Σ_i cos((m − n) · 10000^(−2i/d_model)), because sin a sin b + cos a cos b = cos(a − b)
-    (Vaswani et al. 2017, §3.5): it depends only on the distance.
-    """
-    frequency = 10_000.0 ** (-np.arange(0, d_model, 2, dtype=np.float64) / d_model)
-    return np.cos(np.arange(n_distances)[:, None] * frequency).mean(axis=1)
-
-
-def rotary_agreement(config: ModelConfig, n_distances: int) -> np.ndarray:
-    """Return ⟨R_m q, R_n k⟩ / ⟨q, k⟩ for q = k with equal channels: [distance] (Su et al. 2021, §3.4.3).
-
-    This is the mean of cos((m − n) θ_i) over the pairs of channels. Other queries and keys weight the pairs
-    differently.
-    """
-    return np.cos(rotary_angles(config, n_distances)).mean(axis=1)
-
-
-def alibi_bias(n_heads: int, n_distances: int) -> np.ndarray:
-    """Return ALiBi's bias at each distance to the left: [head, distance] (Press et al. 2022, §3).
-
-    −m_h · distance with the fixed slopes of ``alibi_slopes``; nothing is learned.
-    """
-    return -alibi_slopes(n_heads).numpy()[:, None] * np.arange(n_distances)
-
-
-def similarity_by_distance(similarity: np.ndarray) -> np.ndarray:
-    """Return the mean of [position, position] over all pairs at each distance: [distance]."""
-    return np.array([np.diagonal(similarity, offset).mean() for offset in range(len(similarity))])
 
 
 def measured_position_scores(

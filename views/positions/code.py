@@ -1,7 +1,6 @@
 """The Python code of the Positions page: the functions that compute its numbers, and a snippet."""
 
 from transformer import positions
-from transformer.layers.positional_encodings import alibi_bias
 from transformer.variants.disentangled_attention import DisentangledAttention, RelativeEmbedding
 from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.partial_rotary import PartialRotaryEncoding
@@ -12,19 +11,17 @@ SOURCES = {
     "learned": (positions.LearnedEncoding,),
     "rotary": (positions.RotaryEncoding,),
     "relative": (positions.RelativePositionBias,),
-    "alibi": (alibi_bias,),
+    "alibi": (positions.alibi_slopes,),
     "disentangled": (DisentangledAttention.position_terms, RelativeEmbedding),
 }
 
 
-def sources(view_model: PositionsViewModel, section: str | None) -> tuple:
-    """Return the code of the chosen scheme; this model's own if it differs from the paper's."""
-    if not view_model.is_own and section != "order":
-        return SOURCES[view_model.scheme]
+def sources(view_model: PositionsViewModel) -> tuple:
+    """Return the code of this model's scheme, which may differ from the paper's; none if it has none."""
     stack = view_model.checkpoint.model.get_submodule(view_model.stack)
     used = (stack.embedding.position_encoding, stack.layers[0].self_attention.rotary)
     own = tuple(kind for kind in (HalvedSinusoids, PartialRotaryEncoding) for part in used if isinstance(part, kind))
-    return own or SOURCES[view_model.checkpoint.config.positions_in(view_model.stack)]
+    return own or SOURCES.get(view_model.scheme, ())
 
 
 def snippet(view_model: PositionsViewModel) -> str:

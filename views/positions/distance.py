@@ -1,37 +1,30 @@
 """The effect of positions on scores: a learned bias, DeBERTa's terms, scores by distance."""
 
-import numpy as np
 import streamlit as st
 
 from charts.canvas.attention_maps import KEY_TITLE, QUERY_TITLE
 from charts.canvas.value_map import value_map
-from charts.toolkit.style import signed, three_digits
+from charts.toolkit.style import signed
 from transformer.attention_maps.attention_arithmetic import score_rule
-from transformer.families.family_config import FamilyConfig
 from transformer.layers import positional_encodings
 from ui.compute.store import store
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
 from ui.words.texts import PageText
-from views.positions.distance_figures import agreement_by_distance, distance_buckets, relative_bias
-from views.positions.positions_view_model import LONGEST, PositionsViewModel
+from views.positions.distance_figures import relative_bias
+from views.positions.positions_view_model import PositionsViewModel
 
 
 def bias(view_model: PositionsViewModel, text: PageText) -> None:
     """Draw what each head adds to the score of a key at each distance."""
     values, distances = view_model.bias
-    if view_model.lender is None:
-        figure, caption = distance_buckets(values, distances=distances), text["buckets_caption"]
-    else:
-        zero = "" if values.any() else text["bias_zero"]
-        figure, caption = relative_bias(values, distances=distances), text["bias_caption"].format(zero=zero)
+    zero = "" if values.any() else text["bias_zero"]
+    figure, caption = relative_bias(values, distances=distances), text["bias_caption"].format(zero=zero)
     show_figure(figure, name="relative-bias", caption=caption)
     n_tokens, stack = len(view_model.tokens), view_model.stack
     rule, heads = score_rule(view_model.checkpoint, stack, 0, "self"), view_model.checkpoint.config.heads_in(stack)
-    product = r"\frac{q_i \cdot k_j}{\sqrt{d_k}}"
-    if view_model.is_own:
-        product = score_formula(rule, r"q_i \cdot k_j", root="d_k")
+    product = score_formula(rule, r"q_i \cdot k_j", root="d_k")
     show_formula(
         rf"s_{{ij}} = {product} + b_{{\text{{head}}}}(j - i)",
         caption=f"{text['relative_formula']} b: {heads} × {n_tokens} × {n_tokens}.",
@@ -73,17 +66,7 @@ def position_terms(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def by_distance(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw the model's own heads if it has this scheme; then the scheme's formula, if there is one."""
-    if view_model.is_own and view_model.scheme != "alibi":  # its formula says what is added: nothing is measured
-        _measured(view_model, text)
-        if isinstance(view_model.checkpoint.config, FamilyConfig):
-            return  # the formulas below hold for the paper's sizes and bases, not for this family's
-    by_formula = {"sinusoidal": _agreement, "rotary": _agreement, "learned": _learned, "alibi": _alibi}
-    if view_model.scheme in by_formula:
-        by_formula[view_model.scheme](view_model, text)
-
-
-def _measured(view_model: PositionsViewModel, text: PageText) -> None:
+    """Draw what positions add to the scores of the first layer; for ALiBi, write its formula below."""
     name = ("position scores", *view_model.measured, view_model.stack)
     values, distances = store.get(view_model.checkpoint, name, view_model.scores_by_distance)
     show_figure(
@@ -95,58 +78,10 @@ def _measured(view_model: PositionsViewModel, text: PageText) -> None:
     strongest = int((values.max(axis=1) - values.mean(axis=1)).argmax())
     best = int(distances[values[strongest].argmax()])
     st.markdown(text["distance_strongest"].format(head=strongest, distance=signed(best)))
-
-
-def _agreement(view_model: PositionsViewModel, text: PageText) -> None:
-    config = view_model.checkpoint.config
-    curves = {
-        text["sinusoidal"]: positional_encodings.sinusoidal_agreement(config.d_model + config.d_model % 2, LONGEST)
-    }
-    if config.d_head % 2 == 0:
-        curves[text["rotary"]] = positional_encodings.rotary_agreement(config, LONGEST)
-    show_figure(
-        agreement_by_distance(curves, chosen=text[view_model.scheme]),
-        name="agreement-by-distance",
-        caption=text["distance_agreement"].format(width=config.d_model, head=config.d_head),
-        alt=text["distance_alt"],
-    )
-    sinusoidal = view_model.scheme == "sinusoidal"
-    product = (
-        r"\frac{PE_m \cdot PE_n}{PE_0 \cdot PE_0}"
-        if sinusoidal
-        else r"\frac{\langle R_m q, R_n q\rangle}{\langle q, q\rangle}"
-    )
-    width = r"d_{\text{model}}" if sinusoidal else "d_k"
-    show_formula(
-        rf"{product} = \frac{{2}}{{{width}}} \sum_i \cos\big((m - n)\, \theta_i\big)",
-        caption=text["distance_formula"].format(width=config.d_model if sinusoidal else config.d_head),
-    )
-
-
-def _learned(view_model: PositionsViewModel, text: PageText) -> None:
-    table = view_model.table(min(LONGEST, view_model.maximum))
-    curve = positional_encodings.similarity_by_distance(positional_encodings.similarity(table))
-    show_figure(
-        agreement_by_distance({text["learned"]: curve}, chosen=text["learned"]),
-        name="agreement-by-distance",
-        caption=text["distance_learned"].format(count=len(table)),
-        alt=text["distance_alt"],
-    )
-
-
-def _alibi(view_model: PositionsViewModel, text: PageText) -> None:
-    n_heads, n_distances = view_model.checkpoint.config.heads_in(view_model.stack), LONGEST // 2 + 1
-    values = positional_encodings.alibi_bias(n_heads, n_distances)
-    show_figure(
-        relative_bias(values, distances=-np.arange(n_distances)),
-        name="alibi-by-distance",
-        caption=text["distance_alibi_own" if view_model.is_own else "distance_alibi"].format(
-            steepest=three_digits(-values[0, 1]), flattest=three_digits(-values[-1, 1]), last=n_heads - 1
-        ),
-        alt=text["distance_alt"],
-    )
-    slopes = r", \qquad m_h = 2^{-8 (h + 1) / n}" if n_heads & (n_heads - 1) == 0 else ""  # a power of two
-    show_formula(
-        rf"s_{{ij}} = \frac{{q_i \cdot k_j}}{{\sqrt{{d_k}}}} - m_h \, |i - j|{slopes}",
-        caption=text["alibi_formula"].format(heads=n_heads),
-    )
+    if view_model.scheme == "alibi":
+        n_heads = view_model.checkpoint.config.heads_in(view_model.stack)
+        slopes = r", \qquad m_h = 2^{-8 (h + 1) / n}" if n_heads & (n_heads - 1) == 0 else ""  # a power of two
+        show_formula(
+            rf"s_{{ij}} = \frac{{q_i \cdot k_j}}{{\sqrt{{d_k}}}} - m_h \, |i - j|{slopes}",
+            caption=text["alibi_formula"].format(heads=n_heads),
+        )

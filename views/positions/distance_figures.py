@@ -1,6 +1,6 @@
 """Figures of positions within scores: the relative bias of T5 and the angles of rotary encoding."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,31 +43,6 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
     return figure.drawn()
 
 
-def distance_buckets(buckets: Any, *, distances: Sequence[int]) -> go.Figure:
-    """Draw the bucket of each distance: distances at one height share one learned number per head.
-
-    ``buckets``: [distance], the number of the bucket; ``distances``: key position − query position of each entry.
-    """
-    values = as_array(
-        buckets, name="buckets", axes=("distance",), sizes={"distance": len(distances)}, signed=False
-    ).astype(np.int32)
-    figure = Sheet()
-    figure.scatter(
-        x=np.asarray(distances),
-        y=values,
-        mode="lines+markers",
-        line={"color": style.BAR, "width": 2, "shape": "hvh"},
-        marker={"size": 5},
-        hovertemplate=style.hover(
-            _("distance {distance}", distance="%{x}"), _("bucket {bucket}", bucket="<b>%{y}</b>")
-        ),
-    )
-    style.finish(figure, height=360)
-    figure.update_xaxes(title_text=_("distance: key position − query position"))
-    figure.update_yaxes(title_text=_("number of the bucket"))
-    return figure.drawn()
-
-
 def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int] | None = None) -> go.Figure:
     """Draw the cosine of the angle by which rotary encoding rotates a pair of channels, over the distance.
 
@@ -102,35 +77,4 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
     style.finish(figure, height=400, top=48)
     figure.update_xaxes(title_text=_("distance between two tokens"))
     figure.update_yaxes(title_text=_("cosine of the rotation angle"), range=[-1.05, 1.05])
-    return figure.drawn()
-
-
-def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figure:
-    """Draw the similarity of two positions by distance: one curve per scheme, ``chosen`` thick.
-
-    ``curves``: name → [distance] for the distances 0, 1, 2 …; 0 means no more similar than chance would give.
-    """
-    if chosen not in curves:
-        raise ValueError(f"there is no curve {chosen!r}; there are {', '.join(curves)}")
-    figure = Sheet()
-    for number, (name, values) in enumerate(curves.items()):
-        curve = as_array(values, name=name, axes=("distance",))
-        figure.scatter(
-            x=np.arange(len(curve)),
-            y=curve,
-            mode="lines",
-            name=style.escape(name),
-            showlegend=True,
-            line={
-                "color": style.category_colour(number),
-                "width": 4 if name == chosen else 2,
-                "dash": "solid" if name == chosen else "dash",
-            },
-            hovertemplate=style.hover(
-                _("{name}, distance {distance}", name=style.escape(name), distance="%{x}"), style.exact("y")
-            ),
-        )
-    style.finish(figure, height=360, top=48)
-    figure.update_xaxes(title_text=_("distance between two tokens"))
-    figure.update_yaxes(title_text=_("agreement"), rangemode="tozero")
     return figure.drawn()

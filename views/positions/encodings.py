@@ -134,7 +134,7 @@ def token_plus_position(view_model: PositionsViewModel, text: PageText) -> None:
 
 def _formula(view_model: PositionsViewModel, text: PageText, *, dimension: int = 0) -> None:
     """Write the formula with the shapes of this sentence and one number computed as an example."""
-    tokens, config = view_model.tokens, (view_model.lender or view_model.checkpoint).config
+    tokens, config = view_model.tokens, view_model.checkpoint.config
     width, count = config.d_model, len(tokens)
     if view_model.scheme == "learned":
         caption = text["learned_formula"].format(maximum=config.max_length, width=width, count=count)

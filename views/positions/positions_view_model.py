@@ -1,4 +1,4 @@
-"""The data of the Positions page for one run: a scheme's numbers, and the effect of other positions.
+"""The data of the Positions page for one run: the numbers of its scheme, and the effect of other positions.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same objects:
 
@@ -41,63 +41,46 @@ REORDERED = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 
 @dataclass(frozen=True)
 class PositionsViewModel(TokenViewModel):
-    """One position scheme for one run.
+    """The position scheme of one run.
 
     Attributes:
         layer, head: The focused layer and head, if this stack has them.
-        scheme: Which scheme is shown.
-        lender: The checkpoint whose numbers are shown: that of the run, another one that has this scheme, or ``None``
-            if the numbers come from the formula alone.
     """
 
     layer: int
     head: int
-    scheme: str
-    lender: Checkpoint | None
 
     @property
-    def is_own(self) -> bool:
-        """Whether the scheme is the one that this model uses."""
-        return self.scheme == self.checkpoint.config.positions_in(self.stack)
+    def scheme(self) -> str:
+        """How this stack encodes positions."""
+        return self.checkpoint.config.positions_in(self.stack)
 
     @property
     def sections(self) -> tuple[str, ...]:
         """The names of the sections that this scheme has."""
-        own = self.is_own
-        if self.scheme == "learned" and self.lender is None:
-            return ()
         return {
             "disentangled": ("terms",),
             "rotary": ("heatmap", "angles", "distance"),
-            "relative": ("bias", "distance") if own else ("bias",),
+            "relative": ("bias", "distance"),
             "alibi": ("distance",),
+            "none": (),
             "unknown": (),
-        }.get(self.scheme, ("heatmap", "waves", "similarity", *(("sum",) if own else ()), "distance"))
-
-    @property
-    def lender_stack(self) -> str:
-        """The stack of the lender whose numbers are shown."""
-        if self.is_own or self.lender is None:
-            return self.stack
-        return "encoder" if self.lender.config.has_encoder else "decoder"
+        }.get(self.scheme, ("heatmap", "waves", "similarity", "sum", "distance"))
 
     @property
     def maximum(self) -> int:
         """The maximum number of positions in a table of this scheme."""
-        return (self.lender or self.checkpoint).config.max_length
+        return self.checkpoint.config.max_length
 
     @property
     def is_in_halves(self) -> bool:
         """Whether all sines precede all cosines (Marian, M2M100) instead of alternating with them."""
         embedding = self.checkpoint.model.get_submodule(self.stack).embedding
-        return self.is_own and isinstance(embedding.position_encoding, HalvedSinusoids)
+        return isinstance(embedding.position_encoding, HalvedSinusoids)
 
     def table(self, n_positions: int) -> np.ndarray:
         """Return the rows that are added to tokens: [position, model]."""
-        if self.lender is None:
-            width = self.checkpoint.config.d_model
-            return positional_encodings.sinusoidal_table(n_positions, width + width % 2)
-        return positional_encodings.added_encoding(self.lender.model, self.lender_stack, n_positions)
+        return positional_encodings.added_encoding(self.checkpoint.model, self.stack, n_positions)
 
     def directions(self, table: np.ndarray) -> tuple[int, float, float] | None:
         """Compare the two directions from one position of ``table``.
@@ -125,14 +108,14 @@ class PositionsViewModel(TokenViewModel):
 
     @cached_property
     def rotary(self) -> Rotary:
-        """The rotation of that layer's heads, or the paper's for a model without rotary encoding."""
-        return positional_encodings.rotary_of(self.attention) if self.is_own else Rotary(self.checkpoint.config.d_head)
+        """The rotation of that layer's heads."""
+        return positional_encodings.rotary_of(self.attention)
 
     @cached_property
     def layers_without(self) -> tuple[int, ...]:
         """The layers of this stack that do not rotate, if the others do."""
         layers = self.checkpoint.model.get_submodule(self.stack).layers
-        rotates = self.is_own and self.scheme == "rotary"
+        rotates = self.scheme == "rotary"
         return tuple(n for n, layer in enumerate(layers) if rotates and layer.self_attention.rotary is None)
 
     @cached_property
@@ -158,11 +141,8 @@ class PositionsViewModel(TokenViewModel):
 
     @cached_property
     def bias(self) -> tuple[np.ndarray, np.ndarray]:
-        """The relative bias by distance, [head, distance], and the distances; bucket numbers without a lender."""
-        if self.lender is None:
-            causal = self.stack == "decoder"
-            return positional_encodings.relative_buckets(self.checkpoint.config, 4 * FAR, causal=causal)
-        return positional_encodings.relative_bias(self.lender.model, self.lender_stack, FAR)
+        """The relative bias by distance, [head, distance], and the distances."""
+        return positional_encodings.relative_bias(self.checkpoint.model, self.stack, FAR)
 
 
 def positions_view_model(
@@ -172,8 +152,6 @@ def positions_view_model(
     layer: int = 0,
     head: int = 0,
     token: int = 0,
-    scheme: str = "",
-    lender: Checkpoint | None = None,
 ) -> PositionsViewModel:
     """Build the view model of one run.
 
@@ -181,20 +159,14 @@ def positions_view_model(
         trace: The recorded run.
         stack: "encoder" or "decoder".
         layer, head, token: What is in focus; numbers that are too large for this stack mean its last one.
-        scheme: The scheme to show, that of the model by default.
-        lender: A checkpoint that has the scheme if the model itself does not; ``None`` for a formula.
     """
     checkpoint = trace.checkpoint
-    own = checkpoint.config.positions_in(stack)
-    scheme = scheme or own
     return PositionsViewModel(
         trace,
         stack,
         min(token, len(trace.tokens(stack)) - 1),
         layer=min(layer, trace.n_layers(stack) - 1),
         head=min(head, checkpoint.config.heads_in(stack) - 1),
-        scheme=scheme,
-        lender=checkpoint if scheme == own else lender,
     )
 
 

@@ -36,7 +36,7 @@ def two_heatmaps(view_model: PositionsViewModel, text: PageText) -> None:
             name="positions-heatmap",
         )
     with turned:
-        st.markdown(text["both_turned" if view_model.is_own else "both_turned_elsewhere"])
+        st.markdown(text["both_turned"])
         table = positional_encodings.rotary_table(rotary, len(tokens))
         show_figure(encoding_heatmap(table, tokens=tokens, dimensions=CHANNELS), name="rotary-heatmap")
     position = view_model.token
@@ -65,9 +65,7 @@ def angles(view_model: PositionsViewModel, text: PageText) -> None:
     frequencies = rotary.frequencies(n_tokens)
     show_figure(
         rotary_angles(
-            positional_encodings.own_rotary_angles(view_model.attention, n_distances, n_positions=n_tokens)
-            if view_model.is_own
-            else positional_encodings.rotary_angles(config, n_distances),
+            positional_encodings.own_rotary_angles(view_model.attention, n_distances, n_positions=n_tokens),
             pairs=sorted({min(half - 1, round(part * (half - 1) / 5)) for part in range(6)}),
         ),
         name="rotary-angles",
@@ -75,7 +73,7 @@ def angles(view_model: PositionsViewModel, text: PageText) -> None:
             first=three_digits(float(frequencies[0])), last=three_digits(float(frequencies[-1]))
         ),
     )
-    others = _other_layers(view_model, text) if view_model.is_own else []
+    others = _other_layers(view_model, text)
     if rotary == Rotary(config.d_head):
         show_formula(
             rf"\theta_i = 10000^{{-2i/d_k}}, \qquad {_agreement()}",

@@ -16,7 +16,8 @@ from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_check
 from transformer import CheckpointError, Greedy, load, trace
 from transformer.errors import NotExposedError
 from transformer.guests import position_kinds
-from transformer.layers.positional_encodings import alibi_bias, reordered_positions, without_positions
+from transformer.layers.positional_encodings import reordered_positions, without_positions
+from transformer.positions import alibi_slopes
 from transformer.probes import record
 
 pytest.importorskip("transformers")
@@ -125,7 +126,7 @@ def test_without_alibi_the_scores_lack_its_bias_and_nothing_else(opened: Callabl
                 checkpoint.model(torch.tensor(ids))
             found.append({part: recording.tensors[name.format(part)][0] for part in ("scores", "weights")})
     row = (found[0]["scores"] - found[1]["scores"])[:, 8]
-    np.testing.assert_allclose(row.numpy(), alibi_bias(4, 9)[:, ::-1], atol=1e-5)
+    np.testing.assert_allclose(row.numpy(), -alibi_slopes(4).numpy()[:, None] * np.arange(9)[::-1], atol=1e-5)
     np.testing.assert_allclose(found[1]["weights"][:, 8].numpy(), 1 / 9, atol=1e-5)  # the same token nine times
 
 

@@ -10,18 +10,11 @@ import transformer
 from tests.transformer import tiny
 from transformer.layers import positional_encodings
 from transformer.layers.positional_encodings import (
-    alibi_bias,
     measured_position_scores,
     relative_bias,
     reordered_positions,
-    rotary_agreement,
-    similarity,
-    similarity_by_distance,
-    sinusoidal_agreement,
-    sinusoidal_table,
     without_positions,
 )
-from transformer.positions import RotaryEncoding
 from transformer.variants.partial_rotary import PartialRotaryEncoding, Rotary
 
 
@@ -47,14 +40,6 @@ def test_similarity_is_a_cosine_of_the_distance_alone():
     assert (np.abs(similarity) <= 1).all()
 
 
-def test_rotary_angles_are_those_of_the_model(tiny_checkpoint):
-    config = tiny_checkpoint("bert").config
-    rotary = RotaryEncoding(config)
-    angles = positional_encodings.rotary_angles(config, 20)
-    np.testing.assert_allclose(np.cos(angles), rotary.cosine[:20], atol=1e-6)
-    np.testing.assert_allclose(np.sin(angles), rotary.sine[:20], atol=1e-6)
-
-
 @pytest.mark.parametrize("n_turned", [16, 8])
 def test_the_table_of_a_rotary_model_is_what_its_encoding_multiplies_by(n_turned):
     rotary = Rotary(n_turned, base=500.0)
@@ -75,15 +60,6 @@ def test_relative_bias_is_what_is_added_to_the_scores(tiny_checkpoint):
         np.testing.assert_array_equal(recorded[:, query, query + distance], column)
     with pytest.raises(ValueError, match="rotary"):
         positional_encodings.relative_bias(tiny_checkpoint("bert").model, "encoder", 5)
-
-
-def test_buckets_are_exact_near_and_wide_far_away(tiny_checkpoint):
-    buckets, distances = positional_encodings.relative_buckets(tiny_checkpoint("sentiment").config, 200, causal=False)
-    near = np.abs(distances) < 8
-    assert len(set(buckets[near])) == near.sum()
-    assert buckets[0] == buckets[40] and buckets.max() < 32
-    causal, distances = positional_encodings.relative_buckets(tiny_checkpoint("sentiment").config, 20, causal=True)
-    assert distances[-1] == 0 and len(set(causal[-16:])) == 16
 
 
 @pytest.mark.parametrize("distance", [-7, -2, 1, 30])
@@ -183,36 +159,6 @@ class Loaded:
 
     def __init__(self, model):
         self.model, self.config = model, model.config
-
-
-def test_the_sinusoidal_formula_is_the_table_s_own_product():
-    table = sinusoidal_table(20, 32).astype(np.float64)
-    for m, n in ((0, 0), (7, 3), (3, 7), (19, 0)):
-        assert table[m] @ table[n] / (table[0] @ table[0]) == pytest.approx(
-            sinusoidal_agreement(32, 20)[abs(m - n)], abs=1e-5
-        )
-
-
-def test_the_rotary_formula_is_what_turning_leaves_of_equal_channels():
-    config = tiny.config(positions="rotary")
-    ones = torch.ones(1, 1, 12, config.d_head)
-    turned = RotaryEncoding(config)(ones)[0, 0].double()
-    wanted = (turned @ turned[0] / config.d_head).numpy()
-    np.testing.assert_allclose(rotary_agreement(config, 12), wanted, atol=1e-6)
-
-
-def test_alibi_s_slopes_halve_from_head_to_head():
-    bias = alibi_bias(8, 5)
-    np.testing.assert_allclose(bias[0], [0, -0.5, -1, -1.5, -2])
-    np.testing.assert_allclose(bias[1:] * 2, bias[:-1])
-    assert bias[7, 1] == -(2**-8)
-
-
-def test_means_over_diagonals():
-    matrix = np.array([[1.0, 2, 3], [4, 1, 6], [7, 8, 1]])
-    assert list(similarity_by_distance(matrix)) == [1, 4, 3]
-    table = similarity(sinusoidal_table(9, 16))
-    np.testing.assert_allclose(similarity_by_distance(table), sinusoidal_agreement(16, 9), atol=1e-5)
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
