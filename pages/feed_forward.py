@@ -16,14 +16,12 @@ SECTIONS = {
     "sentence": all_tokens,
     "fires": firing,
 }
-WITHOUT_WORDS = ("token", "strongest", "sentence")  # the other sections are about words and sentences
 
 with page("feed_forward", needs=needs, begins=begins, only=only_stack) as p:
     unit = choose_one_unit(p)
     view_model = feed_forward_view_model(p.trace, stack=unit.stack, layer=unit.layer, token=unit.position)
     one_unit(p, view_model, unit)
-    names = list(WITHOUT_WORDS if p.reads_pictures else SECTIONS)
-    section = chosen_option(p.text, "tab", names, key="feed-forward view", label=p.text["more"], wrap=True)
+    section = chosen_option(p.text, "tab", list(SECTIONS), key="feed-forward view", label=p.text["more"], wrap=True)
     SECTIONS[section](p, view_model)
     layer_formula(view_model, p.text)
     show_source(type(p.checkpoint.model.get_submodule(view_model.name)))

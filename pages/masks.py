@@ -8,7 +8,6 @@ from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_
 from ui.lab.experiments import experiment_with
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
-from ui.shell.picture import show_picture
 from views.masks import editor
 from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_effect
 from views.masks.masks_view_model import masks_view_model
@@ -39,15 +38,12 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     with picture:
         editor.draw_editor(p, shown.own, shown.now, choices, of_earlier_output=shown.rows_are_earlier)
     with answers:
-        if shown.blocked_word and p.reads_pictures and not p.reads_files:
-            show_picture(p.sentence, p.checkpoint.config, width=96, framed=choices.word)
         show_answers(p, found)
         show_numbers(p, found)
     with beside:
         notes(p, shown)
 
-    views = VIEWS[:2] if p.reads_pictures else VIEWS  # all images have one size, so nothing is padded
-    view = chosen_option(p.text, "view", views, key="masks view")
+    view = chosen_option(p.text, "view", VIEWS, key="masks view")
     if view == "difference":
         difference(p, shown)
     elif view == "steps":

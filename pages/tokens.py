@@ -11,8 +11,6 @@ from ui.show.figures import show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.tokens.counts import show_counts, snippet_of
-from views.tokens.patch_ids import patches
-from views.tokens.patches_of_file import patches_of_file
 from views.tokens.special_tokens import odd_character, special_tokens
 from views.tokens.tokenization import token_cards, tokenizers_side_by_side
 from views.tokens.tokens_view_model import TokensViewModel
@@ -24,16 +22,13 @@ STEPS = {"BPE": merge_steps, "WordPiece": match_steps, "Unigram": path_steps}
 def begins(p: Page) -> tuple[str, int]:
     """Begin at a word that consists of several tokens."""
     stack = p.trace.stacks[0]
-    return stack, 0 if p.reads_pictures else TokensViewModel(p.trace, stack).divided_token
+    return stack, TokensViewModel(p.trace, stack).divided_token
 
 
 with page("tokens", strip=False, begins=begins) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
-    if p.reads_pictures:
-        (patches_of_file if p.reads_files else patches)(p)
-        p.finish()
     view_model = TokensViewModel(p.trace, p.focus.stack, p.focus.token)
     token_cards(p, view_model)
     word_being_built(p)

@@ -166,10 +166,10 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, trust_figure
     from views.checkpoint import parameter_shares_figure
-    from views.compare import picture_shares_figure, stream_distance_figure
+    from views.compare import stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
     from views.embeddings import embedding_row_figures, vocabulary_figures
-    from views.feed_forward import activation_curve_figure, patch_figures, unit_figures
+    from views.feed_forward import activation_curve_figure, unit_figures
     from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
@@ -261,13 +261,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             [0.3, 0.7], after=[0.4, 0.6], names=["<b>", "·b"], axis="p"
         ),
         "unit_promotes": unit_figures.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
-        "picture_shares": picture_shares_figure.picture_shares(
-            rows[:2, :3], picture="data:image/png;base64,", labels=["<b>", "r1c2", "r1c3", "r2c1", "r2c2", "r2c3"]
-        ),
-        "firing_in_image": patch_figures.firing_in_image(
-            rows[0, :4], ink=np.abs(np.tanh(numbers.normal(size=(4, 2, 2)))), names=["·<b>", "a", "b", "c"], followed=1
-        ),
-        "strongest_patches": patch_figures.strongest_patches(np.zeros((5, 2, 2)), values=rows[0, :5]),
         "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),

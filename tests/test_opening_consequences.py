@@ -24,10 +24,9 @@ OPENED = (
     "bert-en-pairs",
     "sentiment",
     "t5-small-tasks",
-    "vit-digits",
 )
-# With these bugs, the three still predict the same word and class.
-INVISIBLE_BUGS = {"bert-en": {"scale"}, "bert-en-pairs": {"scale", "padding"}, "vit-digits": {"scale"}}
+# With these bugs, the two still predict the same word and class.
+INVISIBLE_BUGS = {"bert-en": {"scale"}, "bert-en-pairs": {"scale", "padding"}}
 
 
 @pytest.fixture(scope="module", params=OPENED)
@@ -42,8 +41,6 @@ def test_surgery_changes_the_output_without_the_opened_head(opened: Consequences
 
 
 def test_masks_change_the_output_when_the_opened_cell_is_blocked(opened: Consequences) -> None:
-    if opened.checkpoint.name == "vit-digits":
-        pytest.skip("one cell of 289 changes no class")
     assert opened.with_cell_blocked().text != opened.answer.text
 
 
@@ -75,15 +72,11 @@ def test_lens_follows_a_word_that_was_not_on_top_from_the_start(opened: Conseque
 
 
 def test_heads_of_the_opened_attention_differ_in_their_roles(opened: Consequences) -> None:
-    if opened.checkpoint.name == "vit-digits":
-        pytest.skip("patches have no roles")
     roles = opened.roles()
     assert len(roles) > 1 and max(roles.values()) < 0.9 * roles.total(), roles
 
 
 def test_decoding_has_a_step_with_another_candidate(opened: Consequences) -> None:
-    if opened.checkpoint.name == "vit-digits":
-        pytest.skip("its class has a probability of 0.91")
     assert min(part.probability for part in opened.answer.parts) < 0.75
 
 

@@ -183,7 +183,6 @@ def test_one_checkpoint_alone_says_what_is_missing(open_app, checkpoints_folder,
         ("bert-en", PIE, "Change **grandmother** to **grandfather**, and the model still fills in **day**"),
         ("gpt-en", PIE, "Change **Sunday** to **Monday**, and to the model, the whole text is **"),
         ("gpt-en", "", "Change **milk** to **tea**, and **milk** disappears from the output"),
-        ("vit-digits", "", "The model classifies image A as **3** (0.912), image B as **9** (0.931)"),
     ],
 )
 def test_the_headline_says_what_becomes_of_the_prediction(open_app, monkeypatch, checkpoint, sentence, says):

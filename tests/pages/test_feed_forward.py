@@ -20,10 +20,9 @@ from transformer.interventions.experiment import same_tokens
 from transformer.interventions.prediction_units import prediction_units
 from transformer.interventions.silent_units import class_units
 from transformer.layers.feed_forward_units import strongest_units, unit_words
-from transformer.layers.patch_units import PATCHES, image_values, patch_units
 from transformer.layers.readable_units import readable_units
 from transformer.runs.traces import Trace
-from ui.words.texts import page_text, pictures
+from ui.words.texts import page_text
 from views.feed_forward.unit_figures import line_of
 
 TEXT = page_text("feed_forward")
@@ -226,34 +225,6 @@ def test_a_classifier_opens_on_the_unit_that_matters_most_for_its_class(
     assert TEXT["claim_raises"].format(what=TEXT["predicted"]["class"], **place) in said(app)
     label = app.pills(key="unit_shown").proto.options[0].content
     assert label.endswith(checkpoint.config.class_names[best]), "the button speaks of the same class"
-
-
-def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint="vit-digits", token="3")
-    is_fine(app)
-    assert "predicted class, **3**" in said(app) and "the words" not in said(app)
-
-
-def test_a_model_of_pictures_opens_on_a_unit_and_the_patches_that_it_responds_to(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint="vit-digits")
-    is_fine(app)
-    checkpoint = transformer.load(ROOT / "checkpoints" / "vit-digits")
-    trace = transformer.trace(checkpoint, app.session_state["focus"].sentence)
-    values = image_values(checkpoint, [text for _, text in pictures()])
-    first = patch_units(trace, values)[0]
-    texts = TEXT.instead("of_pictures", "of_classes")
-    place = {"unit": first.unit, "layer": first.layer, "token": trace.source[first.position].display}
-    without_it = shares_of(without(trace, "encoder", first.layer, first.unit))
-    best = int(shares_of(trace).argmax())
-    before, after = three_digits_alike([float(shares_of(trace)[best]), float(without_it[best])])
-    assert f"**{best}**, from {after} (without the unit) to **{before}**" in said(app)
-    alike = {"alike": first.n_alike, "count": PATCHES, "images": values.n_images, "word": texts["side"][first.side]}
-    claim = texts["claim_patch"].format(**place, **alike)
-    assert claim in said(app) and f"Unit {first.unit} of " in said(app)
 
 
 def test_a_sentence_without_a_unit_that_can_be_read_says_so(

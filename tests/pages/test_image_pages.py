@@ -15,11 +15,11 @@ from tests.pages.conftest import is_fine
 from tests.transformer.guests.tiny_image_guests import image_checkpoint
 from transformer.pictures import image_files
 from ui.shell import own_files
-from ui.words.texts import common, page_text
+from ui.words.texts import common
 
 pytest.importorskip("transformers")
 KINDS = ("vit", "dinov2_with_registers", "siglip")
-PREDICTING = ("decoding", "surgery", "lens")
+SHOWN = ("overview", "attention", "heads", "embeddings", "decoding", "checkpoint")
 
 
 @pytest.fixture(scope="module")
@@ -49,24 +49,20 @@ def file_of_noise() -> bytes:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("page", ["overview", "tokens", "embeddings", "attention", "heads", "compare"])
+@pytest.mark.parametrize("page", SHOWN)
 def test_a_page_shows_an_image(page: str, kind: str) -> None:
     app = opened(page, kind, sentence="image:boat", layer=1, head=2, token=3)
-    assert not app.info and not app.warning, [each.value for each in (*app.info, *app.warning)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("page", ["positions", "add_norm", "feed_forward", "masks", "checkpoint", *PREDICTING])
-def test_any_other_page_shows_an_image_or_says_what_it_lacks(page: str, kind: str) -> None:
-    app = opened(page, kind)
-    said = [info.value for info in app.info]
-    if page in PREDICTING and kind != "vit":
+    said = [each.value for each in (*app.info, *app.warning)]
+    if page == "decoding" and kind != "vit":
         assert len(said) == 1 and "gives every image a vector" in said[0]
-    elif (page, kind) == ("lens", "vit"):
-        assert len(said) == 1 and "the layers of its classifier" in said[0]
     else:
         assert not said
+
+
+@pytest.mark.parametrize("page", ["tokens", "training"])
+def test_a_page_about_text_says_that_it_needs_a_model_of_text(page: str) -> None:
+    (line,) = opened(page, "vit").info
+    assert line.value == common("problem.needs_text", name="vit")
 
 
 def test_registers_are_apart_from_the_picture_in_the_figure_of_all_heads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,30 +106,3 @@ def test_a_file_that_cannot_be_read_leaves_the_image_and_says_why(monkeypatch: p
         Image.new("RGB", (8, 8), (colour, 0, 0)).save(file, "PNG")
         texts.append(own_files.take_file(file.getvalue()))
     assert list(own_files.own_files()) == texts[1:] and own_files.problem() == ""
-
-
-def test_the_steps_of_the_preprocessing_are_listed() -> None:
-    app = opened("tokens", "dinov2_with_registers", token=4)
-    said = "\n".join(markdown.value for markdown in app.markdown)
-    assert page_text("tokens")["of_images"]["filters"]["3"] in said and "40 × 24 pixels in the middle" in said
-    assert "rows 1–8 and columns 1–8" in said
-
-
-@pytest.mark.parametrize("kind", ["clip", "siglip"])
-def test_an_image_and_a_text_are_compared_in_a_model_of_two_towers(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
-    if not (folder / kind).exists():
-        image_checkpoint(kind, folder)
-    drawn = []
-    monkeypatch.setattr("views.compare.image_and_text.show_map", lambda figure, **_: drawn.append(figure))
-    texts = page_text("compare")
-    app = opened("compare", kind, compare_mode=texts["mode_caption"], compare_caption="A dog.")
-    table = next(each.value for each in app.dataframe if texts["tower_text"] in each.value)
-    image, text = (table[texts[f"tower_{name}"]] for name in ("image", "text"))
-    assert image.iloc[-1] == pytest.approx(image.iloc[:-1].sum()) == pytest.approx(text.iloc[-1], abs=1e-5)
-    assert len(drawn) == 1 and not app.warning and not app.info
-    assert any("padding tokens are not drawn" in caption.value for caption in app.caption) == (kind == "siglip")
-    address = {"checkpoint": kind, "compare_mode": texts["mode_caption"], "compare_caption": "A dog. " * 20}
-    long = open_by_address("compare", address)
-    assert any("tokens" in warning.value for warning in long.warning)

@@ -12,7 +12,6 @@ from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
-from transformer.attribution.leave_one_out import leave_one_out
 from transformer.interventions.experiment import experiment, padding_drift
 from transformer.predictions.comparison import word_diff
 from transformer.runs.edit_specs import edits_from
@@ -144,15 +143,6 @@ def test_without_an_output_the_card_holds_predictions_alone(open_app, monkeypatc
     assert common("effect.expects") in said(app)
     assert common("effect.before") not in said(app) and common("effect.empty") not in said(app)
     assert common(f"effect.{label}") in shown(app) and common("effect.factor") not in shown(app)
-
-
-def test_the_page_opens_with_the_patch_that_overview_names(open_app, monkeypatch):
-    """Another patch is attended to more in this layer."""
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    image = "018aea000ca66g2003007e1000009b0000002g10000008c000402b9000cgec40"
-    found = leave_one_out(transformer.load("checkpoints/vit-digits"), image)
-    app = open_app("masks", checkpoint="vit-digits", sentence=image, stack="encoder", kind="self", layer="3")
-    assert chosen(app).preset == "word" and chosen(app).word == found.decisive
 
 
 def test_a_lesson_begins_with_the_models_own_mask(open_app):

@@ -437,25 +437,6 @@ def test_a_direction_is_added_and_compared_with_random_ones(open_app, tiny_check
     assert said(opened).count(f"**{three_digits(found.steered.kl)}**") == 1
 
 
-def test_a_direction_between_two_images(open_app, monkeypatch):
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("surgery", checkpoint="vit-digits")
-    choose_text(app, "surgery more", "steer")
-    is_fine(app.run())
-    button(app, TEXT["steer_button"]).click()
-    is_fine(app.run())
-    (spec,) = chosen_texts(app, "edit")
-    trace = transformer.trace(
-        transformer.load(ROOT / "checkpoints" / "vit-digits"), app.session_state["focus"].sentence
-    )
-    found = steering_effect(trace, spec)
-    changed = "changes" if found.steered.text != found.before else "stays"
-    said_of_outputs = TEXT[f"steer_output_{changed}"].format(changed=found.changed, count=8)
-    assert said_of_outputs in said(app)
-    stronger = len(found.controls) - found.weaker
-    assert (TEXT.instead("of_pictures")["steer_within"].format(stronger=stronger) in said(app)) == (stronger > 0)
-
-
 def test_another_strength_takes_the_place_of_the_first(open_app):
     app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE, edit="steer:decoder.1.residual=2 word the")
     is_fine(app)

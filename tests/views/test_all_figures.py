@@ -20,12 +20,9 @@ from tests.conftest import ROOT
 _BYTES = 40_000
 _NAMED_ROW_BY_ROW = {
     "attention_change",
-    "firing_in_image",
     "parameter_shares",
     "patch_contributions",
-    "picture_shares",
     "probabilities_changed",
-    "strongest_patches",
     "unit_firing",
     "unit_promotes",
     "units_and_words",

@@ -55,11 +55,6 @@ def test_every_preset_gives_the_mask_that_its_edits_give(tiny_checkpoint, name, 
         assert not shown.now.allowed[1, 0] or preset == "itself"
 
 
-def test_no_padding_of_an_image_is_offered() -> None:
-    trace = transformer.trace(transformer.load(Path(__file__).parents[2] / "checkpoints" / "vit-digits"), "0" * 64)
-    assert presets(trace.attention("encoder", 0)) == ("own", "window", "itself", "word")
-
-
 def test_a_row_with_nothing_left_is_named_after_what_it_predicts(tiny_checkpoint):
     trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
     view = trace.attention("decoder", 0, "cross")

@@ -17,9 +17,8 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
 from ui.shell.offers import offer
 from ui.shell.page import Page
-from ui.shell.picture.image import choosable_images, other_images
 from ui.shell.presentation.presenter import is_presenting, labels
-from ui.words.texts import common, model_sentences, pictures
+from ui.words.texts import common, model_sentences
 
 _MOST, _FEW = 5, 3  # number of pairs in a separate row, and in a row with other controls
 _LONGEST = 200  # characters of a sentence in which words are replaced
@@ -56,7 +55,7 @@ def second_sentence(
             width=330,
             label_visibility=labels(),
         )
-    if chips is not None and not p.reads_pictures:
+    if chips is not None:
         own = tuple(pair for pair in offered if pair[0] == p.sentence)
         offered = (own if len(own) > 1 else offered)[:_FEW]
     pairs = {_label(p.sentence, *pair): pair for pair in offered}
@@ -84,15 +83,8 @@ def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
     shared_focus.change(sentence=pairs[label][0], target="")
 
 
-def name_of_image(sentence: str) -> str:
-    """Return the name of an image that can be chosen; "" for any other text."""
-    return ({text: label for label, text in pictures()} | choosable_images()).get(sentence, "")
-
-
 def _label(sentence: str, clean: str, corrupt: str) -> str:
-    """Return "cat → dog", marked if they are of another sentence, or the content of an image."""
-    if shows := name_of_image(corrupt):
-        return shows
+    """Return "cat → dog", marked if they are of another sentence."""
     both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]
     changed = f"{both[0][0]} → {both[0][1]}" if both else corrupt
     return changed if clean == sentence else common("swap.other_sentence", swap=changed)
@@ -100,9 +92,6 @@ def _label(sentence: str, clean: str, corrupt: str) -> str:
 
 def offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
     """Return (clean, corrupt) pairs, those of this sentence first, beginning with words of the output."""
-    if checkpoint.config.reads_images:
-        others = [(sentence, other) for _, other in other_images(checkpoint.config, sentence)]
-        return tuple(pair for pair in others if _fits(checkpoint, *pair))
     own = [(sentence, other) for other in _swap_words(sentence, answer) if _fits(checkpoint, sentence, other)]
     task = start_of(sentence, checkpoint.framing.starts)  # prepared pairs begin with the task as well
     ready = [tuple(task + each for each in pair.values()) for pair in model_sentences()["pair"].values()]

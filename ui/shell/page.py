@@ -70,6 +70,17 @@ from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
 
 OF_WORDS = ("decoding", "surgery", "lens")  # pages about one token of the output, or a class
+OF_TEXT = (  # pages that show nothing for a model that reads images
+    "tokens",
+    "positions",
+    "add_norm",
+    "feed_forward",
+    "masks",
+    "surgery",
+    "lens",
+    "compare",
+    "training",
+)
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
 FRAME_STYLE = Path(__file__).with_name("page.css")
@@ -357,6 +368,8 @@ def _draw_frame(
     corrections = (*corrections, *misfits)
     if lesson is None:  # its questions are about its own sentence
         sentence_box(p.name, p.focus, p.checkpoint.config)
+    if p.name in OF_TEXT and p.reads_pictures:
+        p.nothing_to_show(common("problem.needs_text", name=as_plain(p.checkpoint.name)))
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
     p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, room)

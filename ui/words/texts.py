@@ -229,12 +229,6 @@ def pictures() -> tuple[tuple[str, str], ...]:
     return tuple(tuple(line.split()) for line in model_sentences()["pictures"].split("\n"))
 
 
-def other_pictures(sentence: str) -> tuple[tuple[str, str], ...]:
-    """Return one test image of each digit, (what it shows, the image as text), without the current one."""
-    found = {label: text for label, text in reversed(pictures()) if text != sentence}
-    return tuple(sorted(found.items()))
-
-
 def without_pictures(markdown: str) -> str:
     """Return third-party Markdown with images replaced by links.
 

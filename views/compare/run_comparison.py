@@ -17,7 +17,6 @@ from ui.lab.next_sentence_class import next_sentence_line
 from ui.lab.shown_head import select_head
 from ui.shell.focus import start_of
 from ui.shell.page import Page
-from ui.shell.picture import show_picture
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import Meaning
 from ui.show.drawings import show_map
@@ -38,14 +37,9 @@ def show_answers(p: Page, shown: CompareViewModel) -> None:
     # the task prefix, omitted if all sentences begin with it
     task = start_of(shown.sides[0].trace.sentence, p.checkpoint.framing.starts)
     task = task if all(side.trace.sentence.startswith(task) for side in shown.sides) else ""
-    columns = st.columns(len(shown.sides), gap="small")
-    for column, index in zip(columns, range(len(shown.sides)), strict=True):
-        side = shown.sides[index]
-        with column.container(horizontal=True, vertical_alignment="center", gap="small"):
-            if p.reads_pictures:
-                show_picture(side.trace.sentence, side.trace.checkpoint.config, width=44)
-            with st.container(gap=None):
-                _show_answer(p, shown, index, task=task)
+    for index, column in enumerate(st.columns(len(shown.sides), gap="small")):
+        with column.container(gap=None):
+            _show_answer(p, shown, index, task=task)
 
 
 def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> None:
@@ -60,7 +54,7 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
     heading = [side.letter]
     if shown.are_models:
         heading.append(side.name)
-    if shown.are_sentences and not p.reads_pictures:
+    if shown.are_sentences:
         other = shown.sides[0 if index else 1].trace.sentence.removeprefix(task)
         heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence.removeprefix(task), other)))
     if alike and not same and texts is None:
@@ -111,10 +105,6 @@ def _outcome(p: Page, shown: CompareViewModel) -> str:
     if p.encodes_sentences or not all(answer.parts for answer in answers):
         return ""
     numbers = dict(zip(("was", "now"), (three_digits(answer.probability) for answer in answers), strict=True))
-    if p.reads_pictures:
-        names = dict(zip(("before", "after"), (as_plain(answer.text) for answer in answers), strict=True))
-        key = "images_same" if names["before"] == names["after"] else "images_differ"
-        return p.text[key].format(**names, **numbers) if p.checkpoint.config.n_classes else ""
     if shown.swapped_words is None:
         return ""
     words = dict(zip(("one", "other"), map(as_plain, shown.swapped_words), strict=True))

@@ -26,7 +26,6 @@ from ui.shell.focus import start_of
 from ui.shell.offers import offer
 from ui.shell.openings import examples_of
 from ui.shell.page import Page
-from ui.shell.picture.image import other_images
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
@@ -69,7 +68,7 @@ def sentences(p: Page) -> None:
     if pair and pair["shows"] and not is_presenting():
         french = guess_language(" ".join(side.trace.text for side in shown.sides)) == "fr"
         st.caption(" ".join(pair[key] for key in ("shows", "in_french") if key in pair and (french or key == "shows")))
-    parts = ["maps", "heads", "stream", *([] if p.encodes_sentences or p.reads_pictures else ["vectors"])]
+    parts = ["maps", "heads", "stream", *([] if p.encodes_sentences else ["vectors"])]
     match chosen_option(p.text, "more", parts, key="compare_more", label_visibility="collapsed", wrap=True):
         case "maps":
             show_changed_row(p, shown)
@@ -91,7 +90,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     """
     focus = p.focus
     task = start_of(p.sentence, p.checkpoint.framing.starts)  # the task prefix, which predefined pairs get, too
-    found = _pictures(p, p.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
+    found = pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     partners |= {each.sentence: each.second for each in examples_of(focus.checkpoint) if each.second}
     by_itself = partners.get(p.sentence) or suggested_sentence(p) or p.sentence
@@ -102,7 +101,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
             by_itself,  # unless edited, it follows sentence A
             key=_SECOND,
             help=p.text["second_help"],
-            width=130 if p.reads_pictures else 400,
+            width=400,
             label_visibility=labels(),
         )
         here = {p.sentence, second}
@@ -121,14 +120,6 @@ def pairs_to_compare(text: PageText, task: str = "") -> tuple[dict[str, str], ..
     """
     pairs = model_sentences()["pair"].items()
     return tuple({**text["pair"][name], **{place: task + one for place, one in pair.items()}} for name, pair in pairs)
-
-
-def _pictures(p: Page, sentence: str) -> tuple[dict[str, str], ...]:
-    """Return pairs of this image and another one, by what the other one shows."""
-    return tuple(
-        {"label": label, "shows": "", "first": sentence, "second": text}
-        for label, text in other_images(p.checkpoint.config, sentence)
-    )
 
 
 def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:

@@ -10,9 +10,9 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.config import NEXT_SENTENCE, PictureConfig
-from transformer.layers.patch_units import ink_of
 from transformer.predictions.answer_probabilities import blanks
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
+from transformer.text.tokens import TokenSequence
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
 from ui.lab.next_sentence_class import next_sentence_line
@@ -227,12 +227,12 @@ def _show_contributions(p: Page, shown: Verdict, names: list[str]) -> Verdict:
     tokens = p.trace.source
     has_ink = isinstance(p.checkpoint.config, PictureConfig) and len(tokens.patches) == len(words)
     if has_ink:
-        figure = decoding_figures.patch_contributions(shown.contributions, ink=ink_of(tokens), names=words, of=chosen)
+        figure = decoding_figures.patch_contributions(shown.contributions, ink=_ink_of(tokens), names=words, of=chosen)
     else:
         figure = decoding_figures.word_contributions(
             shown.contributions, words=words, of=chosen, are_patches=p.reads_pictures
         )
-    if has_ink and (largest := _empty_patch(shown, ink_of(tokens))) is not None:
+    if has_ink and (largest := _empty_patch(shown, _ink_of(tokens))) is not None:
         value = three_digits(float(shown.contributions[largest]))
         st.markdown(p.text["empty_patch"].format(patch=words[largest], name=as_plain(chosen), value=value))
     show_figure(
@@ -242,6 +242,12 @@ def _show_contributions(p: Page, shown: Verdict, names: list[str]) -> Verdict:
         alt=p.text["contributions_alt"],
     )
     return shown
+
+
+def _ink_of(tokens: TokenSequence) -> np.ndarray:
+    """Return the ink of every patch of an image, 0 to 1: [patch, row, column]."""
+    size = round(len(tokens[tokens.patches[0]].pixels) ** 0.5)
+    return np.array([tokens[at].pixels for at in tokens.patches], dtype=float).reshape(-1, size, size)
 
 
 def _empty_patch(shown: Verdict, ink: np.ndarray) -> int | None:

@@ -121,12 +121,6 @@ class FeedForwardViewModel(TokenViewModel):
         """The units with the largest hidden values anywhere in the sentence, in the order of their numbers."""
         return most_active_units(self.trace, self.stack, self.layer, count=_ACTIVE)
 
-    @property
-    def most_active_token(self) -> int:
-        """The token, special ones left out, at which a unit has the largest value of the sentence."""
-        places = [token.index for token in self.tokens if not token.special]
-        return max(places, key=lambda place: self.hidden[place].max(), default=0)
-
     def inactive_share(self) -> np.ndarray:
         """Return the share of units at or below 0, [layer, token], of every layer; large models run again."""
         return silent_share(self.trace, self.stack)

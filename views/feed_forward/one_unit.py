@@ -1,8 +1,7 @@
 """The first view: one unit, the tokens at which it fires, and what it does to the prediction.
 
 Where the model predicts a token or a class, a run without the unit shows which probabilities it changes. Elsewhere, the
-words are drawn that the unit promotes. A unit of a model that reads images has no words: the patches of several images
-for which it fires most are drawn.
+words are drawn that the unit promotes.
 
 While the reader has chosen no token, the units are those that can be read, of all stacks and layers; afterwards, the
 strongest units of the chosen token in the chosen layer.
@@ -16,7 +15,6 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits, three_digits_alike
-from transformer.config import PictureConfig
 from transformer.interventions.prediction_units import (
     PredictionUnit,
     prediction_units,
@@ -25,7 +23,6 @@ from transformer.interventions.prediction_units import (
 )
 from transformer.interventions.silent_units import class_units, without_unit
 from transformer.layers.feed_forward_units import Effect, UnitWords
-from transformer.layers.patch_units import PATCHES, ImageValues, PatchUnit, image_values, ink_of, patch_units
 from transformer.layers.readable_units import LEAST_CLOSE, NEAR, WORDS, readable_units
 from transformer.predictions.answer_probabilities import prediction_rows, softmax
 from transformer.runs.traces import Trace
@@ -36,9 +33,8 @@ from ui.shell.focus import FIRST_CHOSEN
 from ui.shell.page import Page
 from ui.shell.strip import is_chosen
 from ui.show.figures import show_figure, show_snippet
-from ui.words.texts import as_plain, common, pictures, quoted_word
+from ui.words.texts import as_plain, common, quoted_word
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel, feed_forward_view_model
-from views.feed_forward.patch_figures import firing_in_image, strongest_patches
 from views.feed_forward.unit_figures import probabilities_changed, unit_firing, unit_promotes
 from views.view_models import first_word
 
@@ -58,7 +54,6 @@ class OneUnit:
     Attributes:
         words: What it promotes there; ``None`` if units have no words.
         n_close: How many pairs of the promoted words are close, if that is why the unit is shown.
-        seen: Where the ink of its strongest image patches is, if that is why the unit is shown.
         of_class: Whether it is shown because it raises the predicted class.
         predicting: What it does to the prediction at its token, if that is why the unit is shown.
     """
@@ -69,14 +64,13 @@ class OneUnit:
     unit: int
     words: UnitWords | None = None
     n_close: int | None = None
-    seen: PatchUnit | None = None
     of_class: bool = False
     predicting: PredictionUnit | None = None
 
     @property
     def is_readable(self) -> bool:
         """Whether it is shown for what it does, not because it is strong."""
-        return any((self.n_close is not None, self.seen, self.of_class, self.predicting))
+        return any((self.n_close is not None, self.of_class, self.predicting))
 
     @property
     def promoted(self) -> tuple[Effect, ...]:
@@ -94,28 +88,10 @@ def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
 
     Those of a classifier of texts are the ones that raise its class.
     """
-    if _shows_classes(p):
+    if p.checkpoint.config.n_classes:
         of_class = store.get(p.run, "class units", lambda: class_units(p.trace, count=READABLE))
         return tuple(OneUnit("encoder", one.layer, one.position, one.unit, of_class=True) for one in of_class)
-    if not p.reads_pictures:
-        return store.get(p.run, "readable units", lambda: _readable(p))
-    if (values := values_of_images(p)) is None:
-        return ()
-    found = store.get(p.run, "patch units", lambda: patch_units(p.trace, values, count=READABLE))
-    return tuple(OneUnit("encoder", one.layer, one.position, one.unit, seen=one) for one in found)
-
-
-def _shows_classes(p: Page) -> bool:
-    return bool(p.checkpoint.config.n_classes) and not p.reads_pictures
-
-
-def values_of_images(p: Page) -> ImageValues | None:
-    """Return the units for the app's images, if the model reads images of their size."""
-    config = p.checkpoint.config
-    images = [text for _, text in pictures()]
-    if not isinstance(config, PictureConfig) or any(len(image) != config.picture_size**2 for image in images):
-        return None
-    return store.get(p.checkpoint, "units of images", lambda: image_values(p.checkpoint, images))
+    return store.get(p.run, "readable units", lambda: _readable(p))
 
 
 def _readable(p: Page) -> tuple[OneUnit, ...]:
@@ -139,11 +115,8 @@ def needs(p: Page) -> tuple[str, ...]:
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Return the initial stack and token: those of the readable unit that is shown, or a word or patch."""
+    """Return the initial stack and token: those of the readable unit that is shown, or a word."""
     units = units_that_can_be_read(p)
-    if not units and p.reads_pictures:
-        view_model = feed_forward_view_model(p.trace, stack=p.focus.stack, layer=p.focus.layer)
-        return p.focus.stack, view_model.most_active_token
     if not units:
         return p.focus.stack, first_word(p.trace, p.focus.stack)
     one = next((one for one in units if one.name == choice.value(_KEY)), units[0])
@@ -186,10 +159,7 @@ def _title(p: Page, one: OneUnit) -> str:
     """Return what a unit's button says: "ange → chaque", "every ≈ everyone" where it resembles a word."""
     resembles = one.n_close is not None and one.words is not None and not one.words.logits
     token = p.trace.tokens(one.stack)[one.position].display
-    if one.of_class or one.predicting:
-        word = _predicted(p, one)[1]
-    else:
-        word = p.text["side"][one.seen.side] if one.seen else _others(one, token)[0]
+    word = _predicted(p, one)[1] if one.of_class or one.predicting else _others(one, token)[0]
     return p.text["fires_near" if resembles else "fires_at"].format(token=as_plain(token), word=as_plain(word))
 
 
@@ -241,7 +211,7 @@ def _strongest(p: Page) -> tuple[OneUnit, ...]:
     focus = p.focus
     view_model = feed_forward_view_model(p.trace, stack=focus.stack, layer=focus.layer, token=focus.token)
     units = view_model.strongest[:STRONGEST]
-    has_words = not p.reads_pictures and view_model.why_no_words is None
+    has_words = view_model.why_no_words is None
     words: Sequence[UnitWords | None] = view_model.words[:STRONGEST] if has_words else [None] * len(units)
     place = (view_model.stack, view_model.layer, view_model.token)
     return tuple(OneUnit(*place, unit, of_unit) for unit, of_unit in zip(units, words, strict=True))
@@ -257,10 +227,6 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
     text, tokens, words = p.text, view_model.tokens, one.words
     st.markdown(_claim(p, view_model, one))
     values = view_model.hidden[:, one.unit]
-    if (images := values_of_images(p) if p.reads_pictures else None) is not None:
-        _draw_in_image(p, view_model, one, images)
-        show_snippet("one unit", p.preamble + _snippet(one))
-        return
     predicts = _predicts(p, one)
     left, right = st.columns(2, gap="medium") if words or predicts else (st.container(), None)
     with left:
@@ -312,39 +278,8 @@ def _draw_words(p: Page, one: OneUnit) -> None:
     )
 
 
-def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, images: ImageValues) -> None:
-    """Draw where in the image the unit fires, and the patches of all images for which it fires most."""
-    text, tokens = p.text, view_model.tokens
-    left, right = st.columns(2, gap="medium")
-    with left:
-        st.markdown(f"**{text['figure_fires'].format(unit=one.unit)}**")
-        show_figure(
-            firing_in_image(
-                view_model.hidden[list(tokens.patches), one.unit],
-                ink=ink_of(tokens),
-                names=[tokens[at].display for at in tokens.patches],
-                followed=tokens.patches.index(one.position) if one.position in tokens.patches else None,
-            ),
-            name="where-a-unit-fires",
-            alt=text["fires_alt"],
-        )
-    strongest = images.strongest(one.layer, one.unit)
-    with right:
-        st.markdown(f"**{text['figure_patches'].format(count=len(strongest), unit=one.unit)}**")
-        show_figure(
-            strongest_patches(images.ink[strongest], values=images.hidden[one.layer][strongest, one.unit]),
-            name="strongest-patches",
-            alt=text["patches_alt"],
-        )
-    st.caption(_caption(p, view_model, one))
-
-
 def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text, token = p.text, as_plain(view_model.tokens[one.position].display)
-    if one.seen is not None and (images := values_of_images(p)) is not None:
-        seen = {"alike": one.seen.n_alike, "count": PATCHES, "images": images.n_images}
-        place = {"unit": one.unit, "layer": one.layer, "token": token, "word": text["side"][one.seen.side]}
-        return f"{text['claim_patch'].format(**place, **seen)} {_effect(p, one)}"
     if one.is_readable:
         most = int(view_model.hidden[:, one.unit].argmax()) == one.position
         place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one), "units": whole(view_model.n_units)}
@@ -357,7 +292,7 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
             layer=view_model.layer,
             unit=one.unit,
         )
-    if not (p.token_is_chosen or p.reads_pictures or one.is_readable):
+    if not (p.token_is_chosen or one.is_readable):
         claim = f"{text['none_readable']} {claim}"
     if _predicts(p, one):
         return f"{claim} {_effect(p, one)}"
@@ -411,14 +346,6 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text = p.text
     place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one)}
     said = [text["which_unit"].format(units=whole(view_model.n_units), **place)]
-    if one.seen is not None and (images := values_of_images(p)) is not None:
-        said.append(
-            text["patches_alike"].format(
-                word=text["side"][one.seen.side],
-                share=percent(images.share(one.seen.side)),
-                images=images.n_images,
-            )
-        )
     if _predicts(p, one):
         said.append(text["measured"])
     elif one.words is not None:

@@ -15,7 +15,7 @@ def strongest(p: Page, view_model: FeedForwardViewModel) -> None:
     """Draw one row for each of the strongest units."""
     text, units = p.text, view_model.strongest[:SHOWN]
     words = ()
-    if not p.reads_pictures and view_model.why_no_words is None:
+    if view_model.why_no_words is None:
         words = view_model.words[:SHOWN]
     kind = "none" if not words else "logits" if words[0].logits else "towards"
     if words:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, patch_pictures, row_title
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from transformer.attention import attention_weights
@@ -76,7 +76,7 @@ def difference(p: Page, shown: MasksViewModel) -> None:
             value_name=p.text["difference_value"],
             phrase=(PREDICTING if predicted else "", LOOKS_AT),
             height=520,
-        ).with_metadata(**patch_pictures(own.query, own.key)),
+        ),
         key="mask difference",
     )
     st.caption(p.text["difference_caption"])

@@ -105,13 +105,12 @@ def presets(view: AttentionView) -> tuple[str, ...]:
     causal = (view.stack, view.kind) == ("decoder", "self")
     left_out = {"no_padding" if causal else "no_causal"}
     left_out |= {"window", "itself"} if view.kind == "cross" else set()
-    left_out |= {"no_padding"} if view.key.patches else set()  # all images have one size
     left_out |= set() if words_of(view.key) else {"word"}
     return tuple(name for name in PRESETS if name not in left_out)
 
 
 def words_to_block(view: AttentionView) -> tuple[int, ...]:
-    """Return the words of the keys that have letters or are image patches, the most attended to first."""
+    """Return the words of the keys that have letters, the most attended to first."""
     words = words_of(view.key)
     received = view.weights.sum(axis=(0, 1))  # [key]
     weights = {index: float(received[word.start : word.end].sum()) for index, word in enumerate(words)}

@@ -58,8 +58,8 @@ def choose_change(p: Page) -> None:
 
 
 def _changes(p: Page) -> list[str]:
-    """Return the changes, the default first: two swapped patches of an image hardly ever change its class."""
-    changes = ["remove", "swap", "shuffle", "reverse"] if p.reads_pictures else ["swap", "shuffle", "reverse", "remove"]
+    """Return the changes, the default first."""
+    changes = ["swap", "shuffle", "reverse", "remove"]
     return [*changes, "remove_all"] if p.checkpoint.config.kind == "encoder-decoder" else changes
 
 

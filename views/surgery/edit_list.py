@@ -11,7 +11,7 @@ from transformer.config import ModelConfig
 from transformer.runs.directions import Steering
 from transformer.runs.edit_specs import EditSpec
 from ui.shell import choice
-from ui.words.texts import PageText, as_plain, pictures, quote
+from ui.words.texts import PageText, as_plain, quote
 
 EDIT = "edit"  # the parameter of one edit; an address may have several
 _DROPPED = "surgery edits: dropped"
@@ -134,8 +134,7 @@ def _describe_direction(steering: Steering, text: PageText) -> str:
     """Return a label such as "2 × (“a cold beer” − “a hot tea”)"."""
     name = steering.source if steering.seed is None else "random"
     layer, _kind, head = steering.head or (0, "", 0)
-    images = {image: label for label, image in pictures()}
-    texts = [images.get(one) or _shortened(one) for one in steering.texts]
+    texts = [_shortened(one) for one in steering.texts]
     return text["steer_direction"][name].format(
         strength=three_digits(steering.strength),
         head=f"{layer}.{head}",

@@ -25,7 +25,6 @@ from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.focus import start_of
 from ui.shell.page import Page
-from ui.shell.picture.image import other_images
 from ui.shell.reducer import State
 from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
@@ -256,11 +255,7 @@ def _sublayer(p: Page) -> None:
 def _patch(p: Page) -> None:
     with st.form("patch", border=False):
         task = start_of(p.sentence, p.checkpoint.framing.starts)
-        ready = (
-            other_images(p.checkpoint.config, p.sentence)[0][1]
-            if p.reads_pictures
-            else task + model_sentences()["patch"]
-        )
+        ready = task + model_sentences()["patch"]
         sentence = choice.text(p.text["patch"], default=ready, key="patch sentence", in_form=True)
         wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
     st.caption(p.text["patch_note"])

@@ -18,12 +18,12 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
 from ui.shell import choice
-from ui.shell.choice import chosen_option, one_of
+from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.catalogues import translate
-from ui.words.texts import as_plain, common, model_sentences, other_pictures, slider_format
+from ui.words.texts import as_plain, common, model_sentences, slider_format
 from views.surgery import edit_list
 
 _STRENGTHS = {"prompts": 2.0, "head": 10.0, "word": 10.0}  # a head and a row of W_U are short beside the stream
@@ -101,21 +101,6 @@ def _texts(p: Page, source: str) -> tuple[str, ...]:
     if source == "head":
         return (p.sentence,)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if source == "prompts" and p.reads_pictures:
-            shown = {image: [label] for label, image in other_pictures(p.sentence)}
-            firsts = zip(("first", "second"), shown, strict=False)
-            return tuple(
-                one_of(
-                    text[f"steer_{side}"],
-                    shown,
-                    first,
-                    key=f"steer_{side}",
-                    owner=tuple(shown),
-                    in_list=True,
-                    width=120,
-                )
-                for side, first in firsts
-            )
         if source == "prompts":
             both = [
                 choice.text(

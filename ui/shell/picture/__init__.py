@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 import streamlit as st
 
-from charts.toolkit.style import CHOSEN
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.errors import InputError
 from transformer.pictures.picture_text import levels_in
@@ -43,13 +42,10 @@ def picture_data(sentence: str, config: PictureConfig) -> dict:
     }
 
 
-def show_picture(sentence: str, config: ModelConfig, *, width: int = 56, framed: int | None = None) -> None:
-    """Show the image that the model reads, small; drawn pixels are dark on white in every theme.
-
-    ``framed`` is the index of a patch that is framed, in an image that is drawn in the app.
-    """
+def show_picture(sentence: str, config: ModelConfig, *, width: int = 56) -> None:
+    """Show the image that the model reads, small; drawn pixels are dark on white in every theme."""
     if isinstance(config, PictureConfig):
-        st.image(_svg(sentence, config, framed=framed), width=width)
+        st.image(_svg(sentence, config), width=width)
     else:
         st.image(image_png(sentence, config.image.preprocessing), width=width)
 
@@ -68,23 +64,15 @@ def picture_of_patches(trace: Trace) -> dict[str, object]:
     return {"picture": picture_address(trace.sentence, trace.checkpoint.config), "across": across, "down": down}
 
 
-def _svg(sentence: str, config: PictureConfig, *, framed: int | None = None) -> str:
+def _svg(sentence: str, config: PictureConfig) -> str:
     size, most = config.picture_size, config.n_levels - 1
     pixels = "".join(
         f'<rect x="{at % size}" y="{at // size}" width="1" height="1" fill-opacity="{level / most:.3g}"/>'
         for at, level in enumerate(_levels(sentence, config) or ())
     )
     ground = f'<rect width="{size}" height="{size}" fill="white"/>'
-    frame = "" if framed is None else _frame(framed, size=config.patch_size, across=size // config.patch_size)
     width = f'width="{size * 16}" height="{size * 16}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {width} viewBox="0 0 {size} {size}">{ground}{pixels}{frame}</svg>'
-
-
-def _frame(patch: int, *, size: int, across: int) -> str:
-    """Return the frame of a patch as SVG, in pixels of the image."""
-    x, y = size * (patch % across), size * (patch // across)
-    inside = f'x="{x + 0.15}" y="{y + 0.15}" width="{size - 0.3}" height="{size - 0.3}"'
-    return f'<rect {inside} fill="none" stroke="{CHOSEN}" stroke-width="0.3"/>'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {width} viewBox="0 0 {size} {size}">{ground}{pixels}</svg>'
 
 
 def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:

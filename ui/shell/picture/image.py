@@ -5,7 +5,7 @@ from io import BytesIO
 
 import streamlit as st
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import (
     MAX_BYTES,
@@ -21,7 +21,7 @@ from ui.server.limits import public
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.own_files import own_files, problem, take_file
-from ui.words.texts import as_plain, common, other_pictures
+from ui.words.texts import as_plain, common
 
 _FILE, _CHOICE, _NUMBER = "sidebar image file", "sidebar image", "sidebar image: number of the uploader"
 
@@ -71,13 +71,6 @@ def choosable_images() -> dict[str, str]:
     drawn = {f"{PREFIX}{name}": common(f"image.{name}") for name in DRAWN}
     own = {text: common("image.own", number=number) for number, text in enumerate(own_files(), start=1)}
     return drawn | own
-
-
-def other_images(config: ModelConfig, sentence: str) -> tuple[tuple[str, str], ...]:
-    """Return other images than ``sentence`` for a model that reads images: (what it shows, its text)."""
-    if isinstance(config, PictureConfig):
-        return other_pictures(sentence)
-    return tuple((name, text) for text, name in choosable_images().items() if text != sentence)
 
 
 def image_png(text: str, preprocessing: Preprocessing) -> bytes:

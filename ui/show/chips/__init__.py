@@ -24,7 +24,6 @@ class Chip:
         below: Text below ``text``.
         hint: Text shown on hover.
         share: Length of a bar, from 0 to 1.
-        patch: Number of the patch of the rows' image that is drawn above ``text``.
     """
 
     text: str
@@ -32,7 +31,6 @@ class Chip:
     tone: str = "plain"
     hint: str = ""
     share: float | None = None
-    patch: int | None = None
 
     def __post_init__(self) -> None:
         if self.tone not in TONES:
@@ -56,14 +54,13 @@ def chips(
     key: str,
     legend: Mapping[str, str] | None = None,
     means: Meaning | None = None,
-    picture: Mapping[str, object] | None = None,
 ) -> None:
-    """Draw rows of cards; ``legend`` explains the tones, ``picture`` is the image of ``Chip.patch``.
+    """Draw rows of cards; ``legend`` explains the tones.
 
     A click on a card sends ``SelectChip``; without ``means`` no card can be clicked. Texts are typed by users: they
     reach the page as text only (``textContent``).
     """
-    data = chips_data(rows, legend=legend, choose=means is not None) | {"picture": picture}
+    data = chips_data(rows, legend=legend, choose=means is not None)
     counts = tuple(len(row.chips) for row in rows)
     _component(key=key, data=data, on_chosen_change=partial(_send_choice, key, counts, means))
 

@@ -3,7 +3,6 @@ export default function ({ parentElement, data, setTriggerValue }) {
   parentElement.querySelector(".chips")?.remove();
   const untitled = data.rows.every((row) => !row.title);
   const root = element("div", untitled ? "chips untitled" : "chips");
-  if (data.picture?.across > 8) root.classList.add("tight");
   data.rows.forEach((row, rowIndex) => {
     const line = root.appendChild(element("div", "row"));
     line.appendChild(element("span", "title", row.title));
@@ -12,7 +11,6 @@ export default function ({ parentElement, data, setTriggerValue }) {
     row.chips.forEach((chip, index) => {
       const card = cards.appendChild(element(data.clickable ? "button" : "div", `chip ${chip.tone}`));
       card.title = chip.hint;
-      if (chip.patch !== null) card.appendChild(patch(data.picture, chip.patch));
       card.appendChild(element("span", "text", chip.text));
       if (chip.below) card.appendChild(element("span", "below", chip.below));
       if (chip.share !== null) {
@@ -36,16 +34,6 @@ export default function ({ parentElement, data, setTriggerValue }) {
     }
   }
   parentElement.appendChild(root);
-
-  // A patch as it looks: its part of the image.
-  function patch({ picture, across, down }, number) {
-    const made = element("span", "picture");
-    const share = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
-    made.style.backgroundImage = `url("${picture}")`;
-    made.style.backgroundSize = `${100 * across}% ${100 * down}%`;
-    made.style.backgroundPosition = `${share(number % across, across)} ${share(Math.floor(number / across), down)}`;
-    return made;
-  }
 
   function element(tag, name, text) {
     const made = document.createElement(tag);
