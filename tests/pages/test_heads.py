@@ -109,39 +109,19 @@ ROLES = [
 ]
 
 
-def test_the_page_opens_with_how_many_heads_have_a_role() -> None:
-    more = [*ROLES, head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
-    said = claim(ranked(more), TEXT)
-    assert said.startswith(
-        "**4 of these 7 heads have a role in this sentence:** 2 look at the token before, "
-        "1 looks at the same token elsewhere, 1 follows the word order. One attends"
-    )
-    assert "none" not in claim(ranked(ROLES[1:]), TEXT), "each of them has a role or rests"
-
-
-def test_heads_on_the_first_token_are_not_said_to_attend_to_special_ones() -> None:
-    """A model without `<s>` has its sink at the first token, whatever that is."""
-    first = [head(1, index, "first", first=0.9, broad=0.1) for index in range(2)]
-    assert TEXT["claim_resting_first"].format(count=2) in claim(ranked([ROLES[1], *first]), TEXT)
-    assert TEXT["claim_resting_first_one"] in claim(ranked([ROLES[1], first[0]]), TEXT)
-    both = claim(ranked([*ROLES, first[0]]), TEXT)
-    assert TEXT["claim_resting_both"].format(first=1, count=1) in both and "1 attend" not in both
-
-
-def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> None:
-    idle = [head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4)]
-    said = claim(ranked(idle), TEXT)
-    assert said.startswith("**None of these 3 heads has a clear role in this sentence.**")
-    spread = [head(1, 1, "broad", broad=0.95), *idle]
-    assert ranked(spread).opened_with() == ((1, 1), (0, 1))
-    words = head_words(ranked(idle), TEXT)
-    assert [words[place].title for place in ((0, 0), (1, 0))] == [TEXT["contrast_broad"], TEXT["named_sharpest"]]
-    assert "goes to special tokens." in words[0, 1].sentence
-    assert words[0, 1].title == "Mostly on special tokens"
+def test_the_page_opens_with_how_many_heads_match_a_pattern() -> None:
+    assert claim(ranked(ROLES), TEXT).startswith("**3 of these 4 heads match a named pattern in this sentence.**")
+    assert claim(ranked(ROLES[1:]), TEXT) == TEXT["claim_all"].format(heads=3, where=TEXT["claim_here"])
+    idle = [head(0, 0, "none", broad=0.8), head(1, 0, "none", broad=0.4)]
+    assert claim(ranked(idle), TEXT) == TEXT["claim_none"].format(heads=2, where=TEXT["claim_here"])
+    assert claim(ranked([*idle, ROLES[1]]), TEXT).startswith("**One of these 3 heads matches")
+    words = head_words(ranked(ROLES), TEXT)
+    assert words[0, 0].title == TEXT["no_role"] == "Matches no named pattern"
+    assert words[1, 0][1:] == ("Mostly on special tokens", "80% of its attention goes to special tokens.")
     nan = float("nan")
     short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
     assert claim(ranked(short), TEXT) == TEXT["claim_too_short"]
-    assert head_words(ranked(short), TEXT)[0, 0].title == TEXT["no_role_here"]
+    assert head_words(ranked(short), TEXT)[0, 0].title == TEXT["no_role"]
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
@@ -154,7 +134,7 @@ def test_of_a_picture_the_page_speaks_of_the_picture(language: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "fr"])
 @pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
-def test_the_large_maps_are_of_heads_that_have_the_role_and_colours_are_in_the_legend(
+def test_the_selected_map_is_large_beside_other_patterns_and_colours_are_in_the_legend(
     open_page: Callable,
     tiny_checkpoint: Callable,
     monkeypatch: pytest.MonkeyPatch,
@@ -172,23 +152,20 @@ def test_the_large_maps_are_of_heads_that_have_the_role_and_colours_are_in_the_l
         for layer in range(trace.n_layers(stack))
         for role in head_roles(trace.attention(stack, layer, kind))
     }
-    working = {place for place, role in roles.items() if role not in ("none", "broad", "sink", "punctuation", "first")}
     metadata = drawn[-1]
     assert metadata["kind"] == "heads" and len(metadata["tiles"]) == len(roles)
     named = [tuple(place) for place in metadata["named"]]
-    with_role = [place for place, role in roles.items() if role != "none"]
-    if len(with_role) > 1:
-        assert set(named) <= set(with_role), "nobody has selected a head, so all that are large have a role"
-    assert named[0] in working or not working, "a head that does something comes first"
+    assert named[0] == (0, 0), "the selected head"
+    patterns = [roles[place] for place in named]
+    assert len(set(patterns)) == len(patterns) and "none" not in patterns[1:]
     text = page_text("heads") if language == "en" else None
     for tile in metadata["tiles"]:
         place = tile["layer"], tile["head"]
         assert bool(tile.get("clear")) == bool(tile["caption"]) == ("colour" in tile)
         assert "colour" in tile or roles[place] == "none"
         assert tile["title"] and tile["sentence"]
-        if text and place in working:
-            order = roles[place] in ("diagonal", "monotone")
-            assert tile["title"] == (text["order_title"] if order else text["role_title"][roles[place]])
+        if text:
+            assert tile["title"] == text["role_title"].get(roles[place], text["no_role"])
     in_legend = {colour for _, colour in metadata.get("groups", [])}
     assert in_legend == {tile["colour"] for tile in metadata["tiles"] if "colour" in tile}
     assert metadata["rows"] == list((trace.prediction if kind == "cross" else trace.tokens(stack)).labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +14,6 @@ import transformer
 from charts.canvas.attention_heads import MAX_NAMED
 from charts.toolkit.numbers import percent
 from transformer.heads.head_roles import CorpusRole, HeadRole, corpus_roles, sentence_roles
-from transformer.heads.role_files import load_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from ui.shell.selectors import text_for
@@ -26,7 +26,6 @@ from views.heads.heads_view_model import (
     HeadsViewModel,
     RankedHeads,
     heads_view_model,
-    place_of,
 )
 from views.heads.role_words import chosen_text, first_claim, grouped, image_claim, words_here, words_on_image
 
@@ -99,52 +98,15 @@ def test_steady_heads_come_first_and_heads_without_a_role_last() -> None:
     assert ranked(*measured).sorted("induction") == [(0, 1), (0, 2), (0, 0)]
 
 
-def test_the_page_opens_with_each_look_once_and_active_roles_first() -> None:
-    heads = ranked(*ROLES)
-    assert list(map(place_of, heads.with_role)) == [(1, 1), (0, 1)]
-    assert heads.opened_with() == ((1, 1), (1, 0), (0, 1)), "one role; one at rest; the second head with the first role"
-    more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
-    heads = ranked(*ROLES, *more)
-    assert heads.opened_with() == ((1, 1), (2, 1), (2, 0)), "three roles, the strongest head of each"
-    assert list(map(place_of, heads.at_rest)) == [(1, 0)]
-    assert list(map(place_of, heads.clear)) == [(1, 1), (1, 0), (2, 1), (0, 1), (2, 0), (2, 2)]
-
-
-def test_heads_with_a_role_are_shown_other_roles_first_and_none_without_one() -> None:
-    """Two of three large maps were of heads without a role, where seven heads had one."""
-    alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(3)]
-    alike.append(head(0, 3, "monotone", monotone=0.8))
-    others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", sinks=0.5, broad=0.2), head(1, 2, "none", sinks=0.3)]
-    heads = ranked(*alike, *others)
-    assert heads.contrasts == {(1, 1): "sinks", (1, 0): "broad"}
-    assert heads.opened_with() == ((0, 0), (0, 3), (0, 1))
-    assert heads.opened_with(fixed=[(1, 1)]) == ((0, 0), (1, 1), (0, 3)), "another look before a role of the same"
-    assert heads.opened_with(fixed=[(1, 1), (1, 2)]) == ((0, 0), (1, 1), (1, 2))
-    assert heads.opened_with(aligned=[(0, 2)])[0] == (0, 2), "a head that aligns represents the look"
-    assert heads.opened_with((0, 3)) == ((0, 3), (0, 0), (0, 1)), "the followed head represents its look"
-    assert heads.opened_with((1, 2)) == ((0, 0), (0, 3), (1, 2)), "a head that the reader selected is the last"
-    resting = ranked(*alike, *others, head(1, 3, "sink", sink=0.9, sinks=0.9, broad=0.1))
-    assert resting.opened_with() == ((0, 0), (1, 3), (0, 3)), "a look of its own comes before another role of the same"
-    assert ranked(*alike).opened_with() == ((0, 0), (0, 3), (0, 1)) and not ranked(*alike).contrasts
-    assert ranked(alike[0], *others).opened_with() == ((0, 0), (1, 1), (1, 0)), "one role alone, beside what contrasts"
-
-
-def test_the_followed_head_is_always_shown() -> None:
+def test_the_chosen_head_comes_first_and_then_other_patterns_by_score() -> None:
     more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 3, "none", broad=0.9)]
     heads = ranked(*ROLES, *more)
-    assert heads.opened_with((2, 0)) == ((1, 1), (2, 1), (2, 0))
-    assert heads.opened_with((1, 0)) == ((1, 1), (2, 1), (1, 0)), "its look is not among the first three"
-    assert heads.opened_with((2, 3)) == ((1, 1), (2, 1), (2, 3)), "a head without a role, too"
-    assert heads.opened_with((0, 1)) == ((0, 1), (2, 1), (2, 0))
-    assert heads.opened_with((9, 9)) == heads.opened_with(), "a head that is not shown is not named"
-
-
-def test_where_no_head_has_a_role_the_sharpest_is_the_first() -> None:
-    idle = ranked(head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4))
-    assert idle.opened_with() == ((1, 0), (0, 1), (0, 0)) and not idle.with_role
-    assert place_of(ranked(idle.roles[1]).sharpest) == (0, 1), "where all rest, one of them"
-    assert unknown(3).is_too_short and unknown(3).opened_with() == ((0, 0),)
-    assert not idle.is_too_short
+    assert heads.opened_with((2, 3)) == ((2, 3), (1, 1), (2, 1)), "a head that matches no pattern, too"
+    assert heads.opened_with((0, 1)) == ((0, 1), (2, 1), (2, 0)), "no second head of its own pattern"
+    assert ranked(*ROLES).opened_with((0, 0)) == ((0, 0), (1, 1), (1, 0)), "heads on fixed positions come last"
+    assert ranked(*ROLES).opened_with((1, 1)) == ((1, 1), (1, 0)), "each pattern once"
+    assert heads.opened_with((9, 9)) == ((1, 1), (2, 1), (2, 0)), "a head that is not shown"
+    assert unknown(3).is_too_short and unknown(3).opened_with((9, 9)) == ((0, 0),)
 
 
 def test_no_more_heads_are_named_than_the_figure_draws() -> None:
@@ -239,80 +201,29 @@ def test_roles_are_worked_out_once(trace: Trace, monkeypatch: pytest.MonkeyPatch
 EN_FR_CROSS = "My grandmother bakes apple pie every Sunday."
 
 
-def test_three_heads_of_a_translation_visibly_differ_and_each_is_named_by_what_it_does() -> None:
-    """Two of three large maps had similar names, and the third, a bright column, had none."""
-    checkpoint, text = transformer.load("checkpoints/en-fr"), page_text("heads")
-    trace = transformer.trace(checkpoint, EN_FR_CROSS)
-    corpus = load_corpus_roles(checkpoint).roles
-    heads = heads_view_model(trace, Head("decoder", "cross", 0, 0), corpus=corpus, follows=False)
-    assert not heads.is_followed, "where one map fits, it is that of a head with a role"
-    words = words_here(heads, text)
-    assert heads.named[1:] == ((1, 6), (1, 3))
-    titles = [words[place].title for place in heads.named]
-    assert titles == ["Often finds the word to translate", "Often looks at the full stop", "Often looks at ‘</s>’"]
-    assert len({heads.groups[place] for place in heads.named}) == MOST_NAMED
-    first = heads.named[0]
-    assert corpus.head("decoder", "cross", *first).measured.strongest == "aligned_next"
-    row, column = heads.marked(first)
-    assert heads.views[first[0]].weights[first[1], row].argmax() == column
-    pair = trace.prediction.displays[row], trace.source.displays[column]
-    assert pair in (("·chaque", "·every"), ("·dimanche", "·Sunday")), "a whole word, with another spelling"
-    assert words[first].sentence == "To predict ‘{}’, it looks most at ‘{}’.".format(*(word[1:] for word in pair))
-    assert first_claim(heads, text) == text["claim_differ"]
-    unknown = heads_view_model(trace, Head("decoder", "cross", 0, 0), follows=False)
-    assert words_here(unknown, text)[unknown.named[0]].title == text["order_title"], "no test has found an alignment"
-
-
-def test_a_head_is_said_to_look_at_a_token_as_often_as_it_does() -> None:
-    trace, text = transformer.trace(transformer.load("checkpoints/en-fr"), EN_FR_CROSS), page_text("heads")
-    heads = heads_view_model(trace, CROSS)
-    words = words_here(heads, text)
-    active = {place_of(head) for head in heads.heads.with_role}
-    assert {place for place in heads.tiles if heads.most_seen(place)[1] >= module.LEAST_FIXED} - active == set(
-        heads.fixed
-    )
-    for place, key in heads.fixed.items():
-        rows = heads.views[place[0]].weights[place[1]].argmax(axis=-1) == key
-        said = text["keeps_sentence_cross"].format(count=rows.sum(), rows=len(rows))
-        assert words[place].sentence == said and heads.marked(place) == (-1, key)
-        assert words[place].title.startswith("Mostly" if rows.mean() > 0.5 else "Often")
-    follows = heads_view_model(trace, Head("decoder", "cross", 2, 3), HeadsChoices(layers=range(1)), follows=False)
-    assert set(follows.fixed) <= set(follows.tiles)
-
-
-@pytest.mark.parametrize("name", ["gpt-en", "bert-en", "sentiment"])
-def test_examples_are_rows_that_do_what_the_title_says(name: str) -> None:
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en", "bert-en", "sentiment"])
+def test_headline_legend_and_titles_count_the_same_patterns(name: str) -> None:
+    """The headline said "9 go left to right", the legend "the word to translate (5), in sentence order (4)"."""
     trace, text = transformer.trace(transformer.load(f"checkpoints/{name}"), EN_FR_CROSS), page_text("heads")
-    heads = heads_view_model(trace, Head(*trace.attention_kinds()[-1], 0, 0), follows=False)
-    assert len({heads.groups[place] for place in heads.named}) == MOST_NAMED, "three heads that visibly differ"
-    steps = {"previous": -1, "next": 1, "same": 0}
-    seen = 0
-    for place, group in heads.groups.items():
-        edge = heads.example(place)
-        if group in steps:
-            seen += 1
-            weights = heads.views[place[0]].weights[place[1], edge.query]
-            assert weights.argmax() == edge.key == edge.query + steps[group]
-            assert text["role_title"][group] == words_here(heads, text)[place].title
-        else:
-            assert edge is None if group == "broad" else edge.key == heads.fixed[place]
-        if group == "broad":
-            row, most = heads.most_even_row(place)
-            assert most == heads.views[place[0]].weights[place[1], row].max() < 0.5
-            assert percent(math.ceil(100 * most) / 100) in words_here(heads, text)[place].sentence
-    assert seen > 1
-    assert {role.role for role in heads.roles_here if place_of(role) not in heads.groups} <= {"none"}
-
-
-def test_colours_mean_one_thing_each_and_their_numbers_add_up() -> None:
-    trace, text = transformer.trace(transformer.load("checkpoints/bert-en"), EN_FR_CROSS), page_text("heads")
-    heads = heads_view_model(trace, Head("encoder", "self", 0, 0), follows=False)
+    heads = heads_view_model(trace, Head(*trace.attention_kinds()[-1], 1, 0))
+    assert heads.named[0] == heads.place, "the selected head is large"
+    patterns = [heads.groups.get(place) for place in heads.named]
+    assert 2 <= len(set(patterns)) == len(patterns) <= MOST_NAMED and all(patterns[1:])
     colours, legend = grouped(heads, text)
     assert len({colour for _, colour in legend}) == len(legend)
     for said, colour in legend:
         assert said.endswith(f"({sum(one == colour for one in colours.values())})")
-    assert [said.partition(" (")[0] for said, _ in legend[:2]] == [text["group"]["previous"], text["group"]["next"]]
-    assert set(colours) == set(heads.groups)
+    assert set(colours) == set(heads.groups) and f"**{len(colours)} of these " in first_claim(heads, text)
+    words, named = words_here(heads, text), {said.partition(" (")[0] for said, _ in legend[:-1]}
+    assert named <= {one.title for one in words.values()}
+    for place in heads.tiles:
+        cell = heads.marked(place)
+        assert (words[place].title == text["no_role"]) == (cell is not None) == (place not in heads.groups)
+        if cell is not None:
+            view = heads.views[place[0]]
+            assert cell == view.strongest_pair(place[1])
+            weight = float(view.weights[place[1]][cell])
+            assert re.search(rf"\b{int(100 * weight)}(\.\d)?%|{weight:.0%}", words[place].sentence)
 
 
 def test_over_an_image_only_clear_maps_are_large_and_its_words_are_of_images() -> None:

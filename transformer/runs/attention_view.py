@@ -106,6 +106,18 @@ class AttentionView:
         """Mask of the keys, [key]: special tokens except blanks, and separate punctuation."""
         return np.array([token.is_sink or stands_alone(self.key, token.index) for token in self.key], dtype=bool)
 
+    def strongest_pair(self, head: int) -> tuple[int, int] | None:
+        """Return the row and column of a head's largest weight from one token to another.
+
+        The diagonal of self-attention, special tokens and punctuation are left out; ``None`` if nothing remains.
+        """
+        counts = self.allowed & ~self.sinks
+        if self.kind == "self":
+            counts &= ~self.sinks[:, None] & ~np.eye(len(self.key), dtype=bool)
+        weights = np.where(counts, self.weights[head], 0.0)
+        query, key = np.unravel_index(int(weights.argmax()), weights.shape)
+        return (int(query), int(key)) if weights[query, key] > 0 else None
+
 
 def scores_of(weights: np.ndarray) -> np.ndarray:
     """Return log w: scores whose softmax is w. Weights determine scores up to one constant per row."""

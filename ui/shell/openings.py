@@ -29,15 +29,6 @@ def examples_of(checkpoint: str) -> tuple[Example, ...]:
     return opening_of(checkpoint).examples
 
 
-def noted_row(checkpoint: str, sentence: str, place: Sequence[str | int]) -> int | None:
-    """Return the row of an example's note, if an example has this sentence and head (as in ``PLACE``)."""
-    for example in examples_of(checkpoint):
-        found = tuple(example.place.get(name) for name in PLACE)
-        if example.sentence == sentence and found[:-1] == tuple(place):
-            return found[-1]
-    return None
-
-
 def has_place(checkpoint: str, sentence: str) -> bool:
     """Return whether an example with this sentence says at which head it opens."""
     return any(

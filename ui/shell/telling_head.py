@@ -51,16 +51,6 @@ def telling_row(focus: Focus, run: Run) -> int:
     return focus.token if found is None else found.query
 
 
-def is_head_chosen(focus: Focus, run: Run) -> bool:
-    """Return whether layer and head are others than those with which the app opens, in any attention."""
-    opening = opening_focus(focus.checkpoint)
-    opened = [(opening.layer, opening.head)]
-    if _is_searched(run):
-        place = _telling_cell(focus, run).place
-        opened.append((place.layer, place.head))
-    return (focus.layer, focus.head) not in opened
-
-
 def without_words(trace: Trace) -> LeaveOneOut | None:
     """Return the class of a short sentence without each word, or of an image without each patch."""
     run = trace.run

@@ -12,20 +12,16 @@ It needs neither Streamlit nor figures, so a notebook builds the same object:
 """
 
 import math
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from transformer.heads.head_roles import RESTING, CorpusRole, CorpusRoles, HeadRole, sentence_roles
-from transformer.heads.induction import followers
-from transformer.heads.role_measures import ALIGNED, NO_ROLE, ROLES
-from transformer.heads.weight_patterns import LEAST_LIFT, counted_rows, even_attention, places_of
+from transformer.heads.role_measures import NO_ROLE, ROLES
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
-from transformer.text.tokens import TokenSequence
 from views.view_models import RunViewModel
 
 Place = tuple[int, int]  # layer, head
@@ -33,15 +29,10 @@ Role = HeadRole | CorpusRole
 
 ORDERS = ("layer", "role", "entropy", "sinks")
 CORPUS_ORDERS = (*ORDERS, "consistency")  # a decoder-only model also has "induction"
+IDLE = (*RESTING, *NO_ROLE)  # patterns of heads that attend to fixed positions, or everywhere
 ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
 MOST_NAMED = 3  # large maps side by side
-FEW_ROLES = 2  # with fewer heads that have a role, heads without one are large, too
-LEAST_CONTRAST = 0.4  # of a score or weight, for a head that is shown although it has no role, or over an image
-LEAST_FIXED = 0.3  # of a head's attention on a single token, and LEAST_LIFT times that of even attention
-_WORD_LETTERS = 3  # of a token that is named as an example before others
-IDLE = (*RESTING, *NO_ROLE)  # what a head attends to that counts as no role
-# Roles whose maps look alike.
-_LOOKS = {**dict.fromkeys(("diagonal", "monotone", *ALIGNED), "order"), **dict.fromkeys(RESTING, "rest")}
+LEAST_CONTRAST = 0.4  # of a weight, for a head that is large although the reader has not selected it, over an image
 
 
 @dataclass(frozen=True)
@@ -92,86 +83,20 @@ class RankedHeads:
         found = [head for head in self.roles if (head.measured.has_role if self.has_tests else head.role != "none")]
         return tuple(sorted(found, key=_strength, reverse=True))
 
-    @cached_property
-    def with_role(self) -> tuple[Role, ...]:
-        """The heads whose role is neither attending everywhere nor attending to a sink, the strongest first."""
-        return tuple(head for head in self.clear if role_name(head) not in IDLE)
+    def opened_with(self, chosen: Place) -> tuple[Place, ...]:
+        """Return the heads whose maps are large: the chosen one, then two that match other patterns.
 
-    @cached_property
-    def at_rest(self) -> tuple[Role, ...]:
-        """The heads that attend to the same few positions in every sentence."""
-        return tuple(head for head in self.clear if role_name(head) in RESTING)
-
-    @cached_property
-    def sharpest(self) -> Role:
-        """The head with the lowest entropy over the keys it may attend to; sinks only if there are no others.
-
-        If the sentence is too short for a comparison, it is the first head.
+        Each is the head with the highest score of its pattern; heads that attend to fixed positions, or everywhere,
+        come last. If the chosen head is not among these heads, there are up to three such heads, or the first of all.
         """
-        resting = set(map(place_of, self.at_rest))
-        return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)
-
-    def opened_with(
-        self, followed: Place | None = None, *, fixed: Sequence[Place] = (), aligned: Collection[Place] = ()
-    ) -> tuple[Place, ...]:
-        """Return up to three heads with which the page opens, as (layer, head).
-
-        First the strongest head of each look (``look_of``), active roles before resting ones and attending everywhere;
-        the followed head represents its own look. Then ``fixed``, heads without a role that look unlike these, then
-        the strongest head of each other role, then further heads with a role. Only if fewer than two have one: the
-        sharpest head, and those of ``contrasts``. A followed head that has no other place is the last one.
-
-        Args:
-            followed: The head that all pages follow.
-            fixed: Heads without a role that attend mainly to one token, each to another one.
-            aligned: Heads that align words, which represent a look before others.
-        """
-        followed = followed if followed in map(place_of, self.roles) else None
-        # Stable: the strongest stay first, but τ is no share, and a head that moves forward is seen less clearly.
-        ordered = sorted(
-            self.clear,
-            key=lambda head: (
-                head not in self.with_role,
-                role_name(head) == "monotone",
-                place_of(head) not in aligned,
-            ),
-        )
-        strongest = {look_of(role_name(head)): place_of(head) for head in reversed(ordered)}
-        own = next((look_of(role_name(head)) for head in self.clear if place_of(head) == followed), "")
-        looks = dict.fromkeys(look_of(role_name(head)) for head in ordered)
-        found = [followed if look == own else strongest[look] for look in looks]
-        found += [place for place in fixed if place not in found]
-        if len(ordered) < FEW_ROLES:
-            if not self.with_role and place_of(self.sharpest) not in found:
-                found.insert(len(found) if fixed else 0, place_of(self.sharpest))
-            found += [place for place in self.contrasts if place not in found]
-        else:
-            if not set(found) & set(aligned):
-                found += [place_of(head) for head in ordered if place_of(head) in aligned][:1]
-            of_role = {role_name(head): place_of(head) for head in reversed(ordered)}
-            shown = {role_name(head) for head in ordered if place_of(head) in found}
-            found += [place for role, place in reversed(of_role.items()) if role not in shown and place not in found]
-            found += [place_of(head) for head in ordered if place_of(head) not in found]
-        if followed is None or followed in found[:MOST_NAMED]:
-            return tuple(found[:MOST_NAMED])
-        return (*found[: MOST_NAMED - 1], followed)
-
-    @cached_property
-    def contrasts(self) -> dict[Place, str]:
-        """Heads that look unlike all roles, by their score: "sinks" (at rest) or "broad" (even).
-
-        A head with a role already has a look of its own; so has a sentence in which a head of that look has a role.
-        """
-        looks = {look_of(role_name(head)) for head in self.clear}
-        unnamed = [head for head in self.roles if head not in self.clear]
-        found: dict[Place, str] = {}
-        for score, look in (("sinks", "rest"), ("broad", "broad")):
-            rest = [head for head in unnamed if place_of(head) not in found and not math.isnan(_score(head, score))]
-            if look not in looks and rest:
-                most = max(rest, key=lambda head: _score(head, score))
-                if _score(most, score) >= LEAST_CONTRAST:
-                    found[place_of(most)] = score
-        return found
+        patterns = {place_of(head): role_name(head) for head in sorted(self.clear, key=_is_idle)}
+        found = [place for place in map(place_of, self.roles) if place == chosen]
+        seen = {patterns.get(chosen)}
+        for place, pattern in patterns.items():
+            if pattern not in seen and place != chosen:
+                found.append(place)
+                seen.add(pattern)
+        return tuple(found[:MOST_NAMED]) or (place_of(self.roles[0]),)
 
     def sorted(self, order: str) -> list[Place] | None:
         """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads ("layer").
@@ -191,15 +116,6 @@ class RankedHeads:
 
 
 @dataclass(frozen=True)
-class StrongestEdge:
-    """A row of a map and the key that it attends to most, with its weight."""
-
-    query: int
-    key: int
-    weight: float
-
-
-@dataclass(frozen=True)
 class HeadsViewModel(RunViewModel):
     """All that the Heads page draws; make it with ``heads_view_model``.
 
@@ -207,17 +123,13 @@ class HeadsViewModel(RunViewModel):
         location: The head that all pages follow.
         choices: What the reader chose.
         corpus: The roles of all heads over many sentences, where they are known.
-        noted_row: The row of the selected head that the example's note names.
         token: The token that all pages follow.
-        follows: Whether the map of the selected head is large even if it has no role: the reader has selected it.
     """
 
     location: Head
     choices: HeadsChoices
     corpus: CorpusRoles | None = field(default=None, repr=False)
-    noted_row: int | None = None
     token: int = 0
-    follows: bool = True
 
     @property
     def place(self) -> Place:
@@ -274,17 +186,9 @@ class HeadsViewModel(RunViewModel):
         return self.choices.order == "layer"
 
     @property
-    def is_followed(self) -> bool:
-        """Whether the selected head has a role, was chosen by the reader, or is in the note."""
-        return self.follows or self.noted_row is not None or self.place in map(place_of, self.shown.clear)
-
-    @property
     def named(self) -> tuple[Place, ...]:
-        """(layer, head) of the large maps; the selected head is among them if it has a role or was chosen."""
-        followed = self.place if self.is_followed else None
-        if self.image_row is None:
-            return self.shown.opened_with(followed, fixed=self.fixed_without_role, aligned=self.aligned)
-        return self.different_on_image
+        """(layer, head) of the large maps, the selected head first."""
+        return self.shown.opened_with(self.place) if self.image_row is None else self.different_on_image
 
     @property
     def image_row(self) -> int | None:
@@ -329,84 +233,20 @@ class HeadsViewModel(RunViewModel):
         """The selected head, over many sentences."""
         return next((role for role in self.roles_over_many if place_of(role) == self.place), None)
 
-    @cached_property
-    def edge_here(self) -> StrongestEdge | None:
-        """The row that describes a selected head without a role: the note's, or the one with most weight.
-
-        Rows and keys of special tokens count only if there is nothing else, or if the note names them.
-        """
-        if self.chosen_here.role != "none":
-            return None
-        view = self.views[self.location.layer]
-        weights = np.where(view.allowed, view.weights[self.location.head], 0.0)
-        if self.noted_row is not None and self.noted_row < len(weights):
-            query, key = self.noted_row, int(weights[self.noted_row].argmax())
-        else:
-            words = np.outer(*([not token.special for token in tokens] for tokens in (view.query, view.key)))
-            query, key = np.unravel_index((weights * words if words.any() else weights).argmax(), weights.shape)
-        return StrongestEdge(int(query), int(key), float(weights[query, key]))
-
-    def most_seen(self, place: Place) -> tuple[int, float]:
-        """Return the key that a head attends to most, and the mean of its weight over the rows with a choice."""
+    def strongest_pair(self, place: Place) -> tuple[int, int] | None:
+        """Return the row and column of a head's largest weight between two different tokens."""
         layer, head = place
-        view = self.views[layer]
-        rows = view.allowed.sum(axis=1) > 1
-        mean = np.where(view.allowed, view.weights[head], 0.0)[rows if rows.any() else slice(None)].mean(axis=0)
-        return int(mean.argmax()), float(mean.max())
-
-    @cached_property
-    def fixed(self) -> dict[Place, int]:
-        """The key that gets at least ``LEAST_FIXED`` of a head's attention over all rows; most first.
-
-        A head with an active role is named after that.
-        """
-        if self.speaks_of_many or self.shown.is_too_short:
-            return {}
-        active = {place_of(head) for head in self.shown.clear if role_name(head) not in RESTING}
-        seen = {place: self.most_seen(place) for place in map(place_of, self.shown.roles) if place not in active}
-        ranked = sorted(seen.items(), key=lambda one: -one[1][1])
-        view = self.views[0]
-        even = even_attention(view)[counted_rows(view)].mean(axis=0)
-        return {place: key for place, (key, share) in ranked if share >= max(LEAST_FIXED, LEAST_LIFT * even[key])}
-
-    @property
-    def fixed_without_role(self) -> tuple[Place, ...]:
-        """The first head without a role on each key that no head at rest attends to."""
-        resting = set(map(place_of, self.shown.at_rest))
-        known = {key for place, key in self.fixed.items() if place in resting}
-        found: dict[int, Place] = {}
-        for place, key in self.fixed.items():
-            if key not in known:
-                found.setdefault(key, place)
-        return tuple(found.values())
-
-    @cached_property
-    def aligned(self) -> frozenset[Place]:
-        """Heads that follow the order of the words here, and align words over many sentences."""
-        clear = {
-            place_of(role) for role in self.roles_over_many if role.measured.has_role and role_name(role) in ALIGNED
-        }
-        return frozenset(clear & {place_of(head) for head in self.shown.clear if look_of(role_name(head)) == "order"})
+        return self.views[layer].strongest_pair(head)
 
     @cached_property
     def groups(self) -> dict[Place, str]:
-        """What each head does, as the name of its colour; a head without a clear pattern has none.
-
-        Attending mainly to one token is "key" with its position; beyond three such tokens, "key" alone.
+        """The pattern that each head matches, by its role; a head that matches none has no group.
 
         Over an image: whether the patch that it attends to most has ink; none for an image in colours.
         """
         if self.image_row is not None:
             return {place: name for place in self.tiles if (name := self._group_on_image(place))}
-        if self.speaks_of_many:
-            return {place_of(head): role_name(head) for head in self.shown.clear}
-        names = {place_of(head): look_of(role_name(head)) for head in self.shown.clear}
-        names |= dict.fromkeys(self.aligned, "aligned")
-        large = [key for place, key in self.fixed.items() if place in self.named]
-        named = list(dict.fromkeys((*large, *self.fixed.values())))[:MOST_NAMED]
-        for place, key in self.fixed.items():
-            names[place] = f"key {key}" if key in named else "key"
-        return names
+        return {place_of(head): role_name(head) for head in self.shown.clear}
 
     def _group_on_image(self, place: Place) -> str:
         key = self.views[0].key[self.patches_of(place)[0][0]]
@@ -422,66 +262,15 @@ class HeadsViewModel(RunViewModel):
         row, column = divmod(list(view.key.patches).index(self.patches_of(place)[0][0]), view.key.patches_across)
         return tuple(int(3 * (at + 0.5) / view.key.patches_across) for at in (row, column))
 
-    def example(self, place: Place) -> StrongestEdge | None:
-        """Return the clearest row that does what the head does, words first; ``None`` if there is none.
-
-        For a head without a clear pattern, it is the clearest of all rows.
-        """
-        view, name = self.views[place[0]], self.groups.get(place, "")
-        if self.speaks_of_many or name == "broad" or self.image_row is not None:
-            return None
-        weights = np.where(view.allowed, view.weights[place[1]], 0.0)
-        keys = weights.argmax(axis=1)
-        rows = np.arange(len(keys))
-        fits = counted_rows(view)
-        role = next((role_name(head) for head in self.shown.clear if place_of(head) == place), "")
-        if place in self.fixed:
-            fits = fits & (keys == self.fixed[place])
-        elif name and role in (places := {**places_of(view), "induction": followers(view)}):
-            fits = fits & places[role][rows, keys]
-        if not fits.any():
-            return None
-        query = self.trace.prediction if view.kind == "cross" and self.trace.prediction is not None else view.query
-        letters = [np.array([sum(map(str.isalpha, token.display)) for token in tokens]) for tokens in (query, view.key)]
-        fewest = np.minimum(letters[0][: len(keys)], letters[1][keys])
-        rank = (fewest > 0).astype(int) + (fewest >= _WORD_LETTERS)
-        whole = [np.array(_are_whole_words(tokens)) for tokens in (query, view.key)]
-        rank += whole[0][: len(keys)] & whole[1][keys]
-        if view.kind == "cross":  # a word with another spelling shows what is looked for
-            ids = np.array([token.display for token in query])[: len(keys)], np.array(view.key.displays)
-            rank += (rank > 0) & (ids[0] != ids[1][keys])
-        row = int(np.where(fits, rank + weights[rows, keys], -1.0).argmax())
-        return StrongestEdge(row, int(keys[row]), float(weights[row, keys[row]]))
-
-    def most_even_row(self, place: Place) -> tuple[int, float]:
-        """Return the row of a head whose largest weight is smallest, and that weight."""
-        view = self.views[place[0]]
-        most = np.where(view.allowed, view.weights[place[1]], 0.0).max(axis=1)
-        row = int(np.where(counted_rows(view), most, np.inf).argmin())
-        return row, float(most[row])
-
     def marked(self, place: Place) -> tuple[int, int] | None:
-        """Return the cell of a map of which the head's words speak: row and column, or those of the image.
-
-        The row is −1 where they speak of a whole column.
-        """
+        """Return the cell of a map of which the head's words speak: row and column, or those of the image."""
         if self.image_row is not None:
             view = self.views[0]
             key = self.patches_of(place)[0][0]
             if not view.key[key].pixels:
                 return None
             return divmod(list(view.key.patches).index(key), view.key.patches_across)
-        if place in self.fixed:
-            return -1, self.fixed[place]
-        edge = self.edge_here if place == self.place and self.noted_row is not None else self.example(place)
-        return None if edge is None else (edge.query, edge.key)
-
-    def rows_fixed(self, place: Place) -> tuple[int, int]:
-        """Return how many rows attend most to the head's key (``fixed``), and how many have a choice."""
-        view = self.views[place[0]]
-        rows = counted_rows(view)
-        keys = np.where(view.allowed, view.weights[place[1]], 0.0).argmax(axis=1)
-        return int((keys[rows] == self.fixed[place]).sum()), int(rows.sum())
+        return None if self.speaks_of_many or place in self.groups else self.strongest_pair(place)
 
     @cached_property
     def sharing_keys(self) -> range:
@@ -526,9 +315,7 @@ def heads_view_model(
     choices: HeadsChoices | None = None,
     *,
     corpus: CorpusRoles | None = None,
-    noted_row: int | None = None,
     token: int = 0,
-    follows: bool = True,
 ) -> HeadsViewModel:
     """Build the data of the Heads page; costly parts are computed once, when first read.
 
@@ -537,9 +324,7 @@ def heads_view_model(
         location: The selected head; its stack and kind determine the heads of the page.
         choices: What the reader chose, by default what the page begins with.
         corpus: The roles of all heads over many sentences (``corpus_roles``).
-        noted_row: The row of this head that the note of the example names, if it does.
         token: The followed token, whose row lies over an image.
-        follows: Whether the map of the selected head is large even if it has no role.
 
     Raises:
         ValueError: For a head that the trace does not have.
@@ -550,16 +335,7 @@ def heads_view_model(
     choices = choices or HeadsChoices()
     if choices.layers is not None and not set(choices.layers) & set(range(n_layers)):
         raise ValueError(f"layers is {choices.layers}; choose from 0 to {n_layers - 1}")
-    return HeadsViewModel(trace, location, choices, corpus, noted_row, token, follows)
-
-
-def _are_whole_words(tokens: TokenSequence) -> list[bool]:
-    """Return for each token whether it is a word, neither a piece nor a mark."""
-    starts = [token.starts_word or not any(map(str.isalpha, token.display)) for token in tokens]
-    return [
-        starts[token.index] and not token.special and (token.index + 1 == len(tokens) or starts[token.index + 1])
-        for token in tokens
-    ]
+    return HeadsViewModel(trace, location, choices, corpus, token)
 
 
 def place_of(head: Role) -> Place:
@@ -574,13 +350,8 @@ def role_name(head: Role) -> str:
     return head.role
 
 
-def look_of(name: str) -> str:
-    """Return the look of a map with this role, e.g. "order" if it follows both sentences."""
-    return _LOOKS.get(name, name)
-
-
-def _score(head: Role, name: str) -> float:
-    return head.scores.get(name, math.nan)
+def _is_idle(head: Role) -> bool:
+    return role_name(head) in IDLE
 
 
 def _views(trace: Trace, stack: str, kind: str) -> tuple[AttentionView, ...]:
@@ -589,14 +360,6 @@ def _views(trace: Trace, stack: str, kind: str) -> tuple[AttentionView, ...]:
 
 def _strength(head: Role) -> float:
     return _or_zero(head.measured.strength if isinstance(head, CorpusRole) and head.measured.strongest else head.score)
-
-
-def _sharpest(heads: Sequence[Role]) -> Role:
-    def entropy(head: Role) -> float:
-        value = head.scores.get("broad", math.nan)
-        return math.inf if math.isnan(value) else value
-
-    return min(heads, key=entropy)
 
 
 def _or_zero(value: float) -> float:

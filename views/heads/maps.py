@@ -6,8 +6,8 @@ from charts.canvas.attention_heads import attention_heads
 from charts.canvas.attention_maps import predicted_rows
 from ui.show.drawings import show_grid
 from ui.words.texts import PageText
-from views.heads.heads_view_model import HeadsViewModel, role_name
-from views.heads.role_words import grouped, head_words, words_here, words_of_followed, words_on_image
+from views.heads.heads_view_model import HeadsViewModel
+from views.heads.role_words import grouped, words_here, words_on_image
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -21,33 +21,22 @@ def show_maps(heads: HeadsViewModel, text: PageText) -> None:
 
 def _draw(heads: HeadsViewModel, text: PageText) -> None:
     on_image = heads.image_row is not None
-    words = head_words(heads.shown, text) | words_of_followed(heads, text) | words_here(heads, text)
     colours, groups = grouped(heads, text)
-    pale = len(heads.tiles) - len(colours)
     figure = attention_heads(
         heads.shown_views,
         named=heads.named,
-        words=words_on_image(heads, text) if on_image else words,
+        words=words_on_image(heads, text) if on_image else words_here(heads, text),
         clear=heads.tiles if on_image and not colours else list(colours),
         colours=colours,
         groups=groups,
         marked={place: heads.marked(place) for place in heads.tiles},
         image_row=heads.image_row,
-        faded=_faded(heads, text) if heads.speaks_of_many else text["no_pattern_faded"].format(count=pale),
+        faded=text["faded"].format(count=len(heads.tiles) - len(colours)),
         selected=heads.selected,
         order=None if heads.in_table else heads.tiles,
         shifted_labels=predicted_rows(heads.trace, heads.location.kind),
         stretch=heads.choices.stretch,
         heads_a_key=len(heads.sharing_keys),
         scrolls=heads.choices.scrolls,
-        keeps_named=heads.place not in heads.named or not heads.is_followed,
     )
     show_grid(figure, key="heads grid")
-
-
-def _faded(heads: HeadsViewModel, text: PageText) -> str:
-    """Say in the legend what pale maps are."""
-    if heads.speaks_of_many:
-        return text["faded"].format(where=text["claim_many"])
-    on_first = any(role_name(head) == "first" for head in heads.shown.at_rest)
-    return text["faded_first" if on_first else "faded"].format(where=text["claim_here"])

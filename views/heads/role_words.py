@@ -27,81 +27,36 @@ from transformer.heads.weight_patterns import (
 )
 from transformer.runs.readings import task_before
 from ui.lab.role_names import test_name
-from ui.words.texts import PageText, as_plain, label_in_words, plain_word, quoted_word, token_name
+from ui.words.texts import PageText, as_plain, label_in_words, quoted_word, token_name
 from views.heads.heads_view_model import (
-    FEW_ROLES,
-    IDLE,
     ROLES_HERE,
     HeadsViewModel,
     Place,
     RankedHeads,
     Role,
     place_of,
-    role_name,
 )
 
-GROUPS = (
-    "aligned",
-    "order",
-    "previous",
-    "next",
-    "same",
-    "repeated",
-    "induction",
-    "rest",
-    "broad",
-    "ink",
-    "empty",
-    "itself",
-)
 WHERE = ("top_left", "top", "top_right", "left", "middle", "right", "bottom_left", "bottom", "bottom_right")
 COLOURS = (0, 1, 2, 3, 4, 6)  # of the theme's kinds of things; the selected head has the fifth
-MANY_ROLES = 6  # heads with a role in a sentence; with as many, the claim does not count the heads at rest, too
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
 
 
 def first_claim(heads: HeadsViewModel, text: PageText) -> str:
-    """Return the first sentence of the page: heads differ, where the large maps do."""
-    if heads.image_row is not None:
-        return image_claim(heads, text)
-    shown = {heads.groups[place] for place in heads.named if place in heads.groups}
-    if heads.speaks_of_many or len(shown) < FEW_ROLES:
-        return claim(heads.shown, text)
-    return text["claim_differ"]
+    """Return the first sentence of the page."""
+    return claim(heads.shown, text) if heads.image_row is None else image_claim(heads, text)
 
 
 def claim(heads: RankedHeads, text: PageText) -> str:
-    """Return how many heads have a role."""
+    """Return how many heads match a named pattern."""
     if heads.is_too_short:
         return text["claim_too_short"]
-    count, every = len(heads.with_role), len(heads.roles)
+    count, every = len(heads.clear), len(heads.roles)
     name = "none" if count == 0 else "one" if count == 1 else "all" if count == every else "some"
     where = text["claim_many" if heads.over_many else "claim_here"]
     claimed = text[f"claim_{name}"].format(count=count, heads=every, where=where)
-    sentences = [claimed if heads.over_many or not count else _with_roles(claimed, heads, text)]
-    if heads.at_rest and (heads.over_many or count < MANY_ROLES):
-        sentences.append(_claim_of_resting(heads, text))
-    return " ".join([*sentences, *([text["claim_maps"]] if heads.over_many else [])])
-
-
-def _with_roles(claimed: str, heads: RankedHeads, text: PageText) -> str:
-    """Return "**7 of these 24 heads have a role in this sentence:** 5 follow the word order, 2 …"."""
-    found = Counter(head.role for head in heads.with_role)
-    parts = [
-        f"{n} {text['role_does_one' if n == 1 else 'role_does'][role]}"
-        for role, n in sorted(found.items(), key=lambda one: (-one[1], ROLES_HERE.index(one[0])))
-    ]
-    return f"{claimed[:-3]}{text['claim_colon']}** {', '.join(parts)}."
-
-
-def _claim_of_resting(heads: RankedHeads, text: PageText) -> str:
-    """Return how many heads attend mainly to a fixed position: without `<s>`, often the first token."""
-    on_first = [role_name(head) == "first" for head in heads.at_rest]
-    where = "_first" if all(on_first) else "_both" if any(on_first) else ""
-    one = "_one" if len(on_first) == 1 else ""
-    count = on_first.count(False) if where == "_both" else len(on_first)
-    return text[f"claim_resting{where}{one}"].format(count=count, first=on_first.count(True))
+    return f"{claimed} {text['claim_maps']}" if heads.over_many else claimed
 
 
 def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
@@ -110,85 +65,30 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
     words = {}
     for head in heads.roles:
         title, sentence = _of_many(head, text) if heads.over_many else _here(head, text)
-        if (name := role_name(head)) in IDLE and title != text["no_role"]:
-            title = text["at_rest"][name]
         words[place_of(head)] = HeadWords(short[place_of(head)], title, sentence)
-    if not heads.with_role and not math.isnan(heads.sharpest.scores.get("broad", math.nan)):
-        place = place_of(heads.sharpest)
-        words[place] = words[place]._replace(title=text["named_sharpest"])
-    scores = {place_of(head): head.scores for head in heads.roles}
-    for place, name in heads.contrasts.items():
-        sentence = text[f"contrast_{name}_sentence"].format(score=_share(scores[place][name]))
-        words[place] = words[place]._replace(title=text[f"contrast_{name}"], sentence=sentence)
     return words
 
 
-def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
-    """What the selected head attends to here if it has no role by any test; empty otherwise."""
-    edge = heads.edge_here
-    if edge is None or heads.speaks_of_many or heads.selected is None or heads.shown.is_too_short:
-        return {}
-    names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
-    title = text["edge_title"].format(**{name: plain_word(label) for name, label in names.items()})
-    sentence = text["edge_sentence"].format(weight=_share(edge.weight))
-    return {heads.place: HeadWords(number(f"{edge.weight:.2f}"), title, sentence)}
-
-
 def words_here(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
-    """What every head does in this sentence, in plain words, with an example; none over many sentences."""
-    if heads.speaks_of_many or heads.shown.is_too_short:
-        return {}
-    words, found = head_words(heads.shown, text), {}
+    """Return the words of every head, with an example from this sentence for each that matches no named pattern."""
+    words = head_words(heads.shown, text)
     for place in map(place_of, heads.shown.roles):
-        if place == heads.place and heads.noted_row is not None:
-            continue  # the note of the example names a row
-        known = words[place]
-        title = _title_here(heads, place, text) or known.title
-        is_named = place in heads.groups or title == text["no_role_here"]  # otherwise the title is about its numbers
-        sentence = _sentence_here(heads, place, text) if is_named else ""
-        found[place] = known._replace(title=title, sentence=sentence or known.sentence)
-    return found
+        if (cell := heads.marked(place)) is not None:
+            words[place] = words[place]._replace(sentence=_example(heads, place, cell, text))
+    return words
 
 
-def _title_here(heads: HeadsViewModel, place: Place, text: PageText) -> str:
-    if place in heads.fixed:
-        count, rows = heads.rows_fixed(place)
-        return text["mostly_title" if 2 * count > rows else "often_title"].format(
-            key=quoted_word(key_name(heads, heads.fixed[place]))
-        )
-    group = heads.groups.get(place, "")
-    if group in ("aligned", "order"):
-        return text[f"{group}_title"]
-    return ""
-
-
-def _sentence_here(heads: HeadsViewModel, place: Place, text: PageText) -> str:
-    """Return a sentence with words of the text, "" where the head has no such row."""
-    group, cross = heads.groups.get(place, ""), "_cross" if heads.location.kind == "cross" else ""
-    if place in heads.fixed:
-        count, rows = heads.rows_fixed(place)
-        return text[f"keeps_sentence{cross}"].format(count=count, rows=rows)
-    if group == "broad":
-        row, most = heads.most_even_row(place)
-        return text["example_broad"].format(
-            query=quoted_word(row_name(heads, row)), share=_share(math.ceil(100 * most) / 100)
-        )
-    edge = heads.example(place)
-    if edge is None or group == "rest":
-        return ""
-    if group == "same":
-        return text["example_itself"].format(query=quoted_word(row_name(heads, edge.query)))
-    query, key = quoted_word(row_name(heads, edge.query)), quoted_word(key_name(heads, edge.key))
-    return text[f"example{cross}"].format(query=query, key=key)
+def _example(heads: HeadsViewModel, place: Place, cell: tuple[int, int], text: PageText) -> str:
+    weight = float(heads.views[place[0]].weights[place[1]][cell])
+    query, key = quoted_word(row_name(heads, cell[0])), quoted_word(key_name(heads, cell[1]))
+    named = "example_cross" if heads.location.kind == "cross" else "example"
+    return text[named].format(query=query, key=key, weight=_share(weight))
 
 
 def grouped(heads: HeadsViewModel, text: PageText) -> tuple[dict[Place, int], list[tuple[str, int]]]:
     """Return the colour of every head with a clear pattern, and the meaning of each colour."""
     count = Counter(heads.groups.values())
-    if heads.speaks_of_many:
-        names = {name: _test_group(name, text) for name, _ in count.most_common()}
-    else:
-        names = {name: _group(heads, name, text) for name in sorted(count, key=_order_of_group)}
+    names = {name: _group(heads, name, text) for name, _ in count.most_common()}
     colour = {name: COLOURS[min(number, len(COLOURS) - 1)] for number, name in enumerate(names)}
     legend = [
         (text["group_count"].format(name=called, count=count[name]), colour[name]) for name, called in names.items()
@@ -201,14 +101,10 @@ def grouped(heads: HeadsViewModel, text: PageText) -> tuple[dict[Place, int], li
     return {place: colour[name] for place, name in heads.groups.items()}, legend
 
 
-def _order_of_group(name: str) -> int:
-    return GROUPS.index("rest" if name.startswith("key") else name)
-
-
 def _group(heads: HeadsViewModel, name: str, text: PageText) -> str:
-    if name.startswith("key "):
-        return text["group_key"].format(key=quoted_word(key_name(heads, int(name.removeprefix("key ")))))
-    return text["group"][name]
+    if heads.speaks_of_many:
+        return _test_group(name, text)
+    return text["group" if heads.image_row is not None else "role_title"][name]
 
 
 def _test_group(name: str, text: PageText) -> str:
@@ -291,10 +187,7 @@ def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     if head.role != "none":
         score = three_digits(head.score) if head.role == "monotone" else _share(head.score)
         return text["role_title"][head.role], sentence[head.role].format(score=score)
-    title = text["no_role_here"]
-    if not (nearest := head.nearest):
-        return title, sentence["none"]
-    return title, sentence["nearest"].format(role=text["role"][nearest], score=_share(head.scores[nearest]))
+    return text["no_role"], ""
 
 
 def _of_many(head: CorpusRole, text: PageText) -> tuple[str, str]:
@@ -326,7 +219,7 @@ def chosen_text(heads: HeadsViewModel, text: PageText, *, brief: bool = False) -
     If ``brief``, the roles are given without numbers.
     """
     location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
-    here, edge = heads.chosen_here, heads.edge_here
+    here, pair = heads.chosen_here, heads.strongest_pair(heads.place)
     name = text[f"kind_{location.stack}_{location.kind}"]
     said = text["chosen"].format(
         layer=location.layer,
@@ -335,10 +228,11 @@ def chosen_text(heads: HeadsViewModel, text: PageText, *, brief: bool = False) -
         does=text["role_does_one"][here.role],
         how="" if brief else _how(here, text),
     )
-    if edge is not None and not brief:
-        names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
+    if here.role == "none" and pair is not None and not brief:
+        names = {"query": row_name(heads, pair[0]), "key": key_name(heads, pair[1])}
         shown = {name: as_plain(quoted_word(label)) for name, label in names.items()}
-        said += text["chosen_edge"].format(**shown, weight=three_digits(edge.weight))
+        weight = float(heads.views[location.layer].weights[location.head][pair])
+        said += text["chosen_edge"].format(**shown, weight=three_digits(weight))
     if over_many is not None:
         said += _over_many(over_many, text, brief=brief)
     return said + (text["shares"].format(first=sharing[0], last=sharing[-1]) if len(sharing) > 1 else "")

@@ -1,4 +1,4 @@
-// The heads of one kind of attention: those that have a job large and named, under them every head as a small map.
+// The heads of one kind of attention: up to three large and named, under them every head as a small map.
 
 import { cssOf } from "../toolkit/colour.js";
 import { drawText, fontOf, shorten, wrap } from "../toolkit/text.js";
@@ -26,9 +26,7 @@ export class HeadsDrawing extends GridDrawing {
     const { metadata } = payload;
     this.dimmed = true;
     this.named = metadata.named.map(([layer, head]) => this.tileOf({ layer, head }));
-    // A head that nobody has chosen leaves the large maps to the named ones.
-    this.aside = metadata.keeps_named ? this.selected : null;
-    // One map more than there are jobs: for the head that is chosen or pointed at.
+    // One map more than are named: for the head that is pointed at.
     this.maps = Array.from({ length: Math.min(MOST_LARGE, this.named.length + 1) }, () => this.largeMap());
   }
 
@@ -116,7 +114,7 @@ export class HeadsDrawing extends GridDrawing {
     const last = this.slots.length - 1;
     const shown = this.slots.map((_, i) => this.named[i] ?? -1);
     for (const tile of [focus?.tile ?? -1, this.selected]) {
-      if (tile < 0 || (tile === this.aside && tile !== focus?.tile) || shown.slice(0, last).includes(tile)) continue;
+      if (tile < 0 || shown.slice(0, last).includes(tile)) continue;
       shown[last] = tile;
       break;
     }
