@@ -1,10 +1,8 @@
-"""Tokens: how text becomes ids, how a word is split step by step, and other tokenizers' results."""
+"""Tokens: how text becomes ids, how a word is split, and other tokenizers' results."""
 
 import streamlit as st
 
-from transformer.text.best_path import path_steps
 from transformer.text.byte_pair_merges import merge_steps
-from transformer.text.longest_match import match_steps
 from ui.shell.fitting import fit_trace
 from ui.shell.page import Page, page
 from ui.show.figures import show_snippet, show_source
@@ -15,8 +13,6 @@ from views.tokens.special_tokens import odd_character, special_tokens
 from views.tokens.tokenization import token_cards, tokenizers_side_by_side
 from views.tokens.tokens_view_model import TokensViewModel
 from views.tokens.word_being_built import word_being_built
-
-STEPS = {"BPE": merge_steps, "WordPiece": match_steps, "Unigram": path_steps}
 
 
 def begins(p: Page) -> tuple[str, int]:
@@ -40,5 +36,5 @@ with page("tokens", strip=False, begins=begins) as p:
     odd_character(p)
     special_tokens(p, view_model)
     tokenizer = p.checkpoint.tokenizer
-    show_source(type(tokenizer), STEPS.get(tokenizer.kind, type(tokenizer).words))
+    show_source(type(tokenizer), merge_steps if tokenizer.kind == "BPE" else type(tokenizer).words)
     show_snippet("tokens", snippet_of(p))

@@ -119,13 +119,6 @@ def small_measures(*, shares: bool = True):
     return Aligned(tokens, (0, 1, 3), sum(rows, ()))
 
 
-def small_path():
-    """Return the segmentations of "<b>x": as a whole, or in two pieces."""
-    from transformer.text.best_path import best_path
-
-    return best_path("<b>x", {"<b>": -1.0, "x": -2.0, "<b>x": -2.5, "<": -4.0}, longest=4, unknown=-20.0)
-
-
 def small_tree(*, n_steps: int = 2):
     """Return a search of width 2 in which <b> wins after being second and $y$ is abandoned after leading."""
     from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
@@ -161,8 +154,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
     from charts.figures import edit_effects, firing_strips, gradients
     from transformer.predictions.lens import WordProbabilities
-    from transformer.text.best_path import pieces_of_path
-    from transformer.text.longest_match import MatchStep
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, trust_figure
     from views.checkpoint import parameter_shares_figure
@@ -174,7 +165,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
     from views.positions import attention_change_figure, distance_figures, encoding_figures
-    from views.tokens import token_figures, word_piece_figures
+    from views.tokens import token_figures
     from views.training import time_lapse_figures
 
     n, numbers = len(tokens), np.random.default_rng(11)
@@ -326,11 +317,5 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "time_and_parameters": time_and_parameters_figure.time_and_parameters(blocks),
         "map_strip": time_lapse_figures.map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], chosen=1),
         "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
-        "longest_matches": word_piece_figures.longest_matches(
-            [MatchStep(0, ("<b>xy$y$",), "<b>x"), MatchStep(4, ("##y$y$",), None)], word="<b>xy$y$"
-        ),
-        "candidate_pieces": word_piece_figures.candidate_pieces(
-            small_path(), word="<b>x", path=pieces_of_path(small_path()), display=lambda piece: f"·{piece}"
-        ),
         "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),
     }

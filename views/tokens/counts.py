@@ -57,21 +57,17 @@ def target_frame(view_model: TokensViewModel, text: PageText) -> str:
 
 
 def snippet_of(p: Page) -> str:
-    """Return Python code that splits the same sentence, step by step."""
-    tokenizer, sentence = p.checkpoint.tokenizer, p.sentence
-    cut, shown = {
-        "WordPiece": ("longest_match import match_steps", "[(step.start, step.found) for step in match_steps({})]"),
-        "Unigram": (
-            "best_path import path_steps, pieces_of_path",
-            "[(step.piece, step.score) for step in pieces_of_path(path_steps({}))]",
-        ),
-    }.get(tokenizer.kind, ("byte_pair_merges import merge_steps", "[step.pieces for step in merge_steps({})]"))
-    return (
-        p.preamble
-        + f"\nfrom transformer.text.{cut}\n\n"
-        + "tokenizer = checkpoint.tokenizer\n"
-        + f"ids = tokenizer.encode({sentence!r})\n"
-        + "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))\n"
-        + f"for word in tokenizer.words({sentence!r}):\n"
-        + f"    print({shown.format('tokenizer, word')})\n"
-    )
+    """Return Python code that splits the same sentence, if possible step by step."""
+    sentence, merged = p.sentence, p.checkpoint.tokenizer.kind == "BPE"
+    lines = [
+        "tokenizer = checkpoint.tokenizer",
+        f"ids = tokenizer.encode({sentence!r})",
+        "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))",
+    ]
+    if merged:
+        lines += [
+            f"for word in tokenizer.words({sentence!r}):",
+            "    print([step.pieces for step in merge_steps(tokenizer, word)])",
+        ]
+    imports = "from transformer.text.byte_pair_merges import merge_steps\n\n" if merged else ""
+    return p.preamble + "\n" + imports + "\n".join(lines) + "\n"

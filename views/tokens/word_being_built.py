@@ -1,23 +1,18 @@
-"""A word split by the tokenizer, step by step: by merges, by longest match or by the best path."""
+"""A word split by the tokenizer: by merges, step by step, or in one line."""
 
-import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.toolkit.numbers import number, whole
+from charts.toolkit.numbers import whole
 from transformer.text import tokenizations
-from transformer.text.best_path import path_steps, pieces_of_path
 from transformer.text.byte_pair_merges import merge_steps
-from transformer.text.longest_match import match_steps, pieces_of
-from transformer.text.message import N_
 from transformer.text.tokenizer import Tokenizer
 from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
-from ui.show.figures import show_figure, show_table
+from ui.show.figures import show_figure
 from ui.words.texts import as_plain, count_text, in_code, languages
 from views.tokens.token_figures import merge_tree
-from views.tokens.word_piece_figures import candidate_pieces, longest_matches
 
 LONGEST_WORD = 32  # bytes or characters; beyond that the boxes are too narrow to read
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)
@@ -56,10 +51,8 @@ def word_being_built(p: Page) -> None:
             match tokenizer.kind:
                 case "BPE":
                     _draw_merges(p, word, n_merges, controls)
-                case "WordPiece":
-                    _draw_matches(p, word, controls)
-                case "Unigram":
-                    _draw_path(p, word, controls)
+                case "WordPiece" | "Unigram":
+                    _say_pieces(p, word)
                 case _:
                     st.markdown(text["whole_word"].format(word=as_plain(_as_typed(p, word))))
 
@@ -140,57 +133,13 @@ def _draw_merges(p: Page, word: str, n_merges: int | None, controls: DeltaGenera
     )
 
 
-def _draw_matches(p: Page, word: str, controls: DeltaGenerator) -> None:
-    tokenizer, text = p.checkpoint.tokenizer, p.text
-    steps = match_steps(tokenizer, word)
-    shown = _choose_step(p, controls, (word,), len(steps), about=text["match_help"])
-    pieces = pieces_of(steps)
-    if shown < len(steps):
-        sentence = text["match_next"].format(rest=f"`{in_code(word[steps[shown].start :])}`")
-    elif pieces is None:
-        sentence = text["match_lost"].format(rest=f"`{in_code(word[steps[-1].start :])}`", word=as_plain(word))
-    else:
-        sentence = _ends_as(p, word, pieces)
-    st.markdown(f"##### {sentence}")
-    show_figure(
-        longest_matches(steps[:shown], word=word, n_steps=len(steps)),
-        name="longest-match",
-        caption=text["match_caption"],
-    )
-
-
-def _draw_path(p: Page, word: str, controls: DeltaGenerator) -> None:
-    tokenizer, text = p.checkpoint.tokenizer, p.text
-    places = path_steps(tokenizer, word)
-    shown = max(1, _choose_step(p, controls, (word,), len(places), about=text["path_help"]))
-    path = pieces_of_path(places[:shown])
-    pieces = [tokenizer.readable(step.piece) for step in path]
-    if shown == len(places):
-        sentence = _ends_as(p, word, pieces)
-    else:
-        part = _as_typed(p, word[:shown]) or "·"
-        listed = " ".join(f"`{in_code(piece)}`" for piece in pieces)
-        sentence = text["path_next"].format(
-            part=f"`{in_code(part)}`", total=number(f"{path[-1].total:.2f}"), pieces=listed
-        )
-    st.markdown(f"##### {sentence}")
-    show_figure(
-        candidate_pieces(places[:shown], word=word, path=path, display=tokenizer.readable),
-        name="best-path",
-        caption=text["path_caption"],
-    )
-    here = sorted(places[shown - 1].candidates, key=lambda candidate: -candidate.total)
-    show_table(
-        pd.DataFrame(
-            {
-                N_("last piece"): [tokenizer.readable(candidate.piece) for candidate in here],
-                N_("score"): [candidate.score for candidate in here],
-                N_("sum before this piece"): [candidate.total - candidate.score for candidate in here],
-                N_("sum"): [candidate.total for candidate in here],
-            }
-        ),
-        name="ways-to-a-place",
-    )
+def _say_pieces(p: Page, word: str) -> None:
+    """Write the tokens of the word, and how this tokenizer chooses them."""
+    tokenizer = p.checkpoint.tokenizer
+    text = tokenizer.bytes_of(word).decode("utf-8", errors="replace")
+    pieces = [tokenizer.display(id) for id in tokenizer.encode(text, continues=True)]
+    st.markdown(f"##### {_ends_as(p, word, pieces)}")
+    st.caption(p.text["how"][tokenizer.kind])
 
 
 def _ends_as(p: Page, word: str, pieces: list[str]) -> str:

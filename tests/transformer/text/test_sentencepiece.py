@@ -11,7 +11,6 @@ import pytest
 
 from tests.transformer.text.foreign_folders import SENTENCES, TEXTS, check_ids, opened, sentencepiece, theirs, write
 from transformer.errors import CheckpointError
-from transformer.text.best_path import best_path, pieces_of_path
 from transformer.text.byte_pair_merges import merge_steps
 
 T5 = {"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}
@@ -186,14 +185,3 @@ def test_files_that_lie_are_refused_or_read(model_type: str, name: str, tmp_path
             opened(folder).encode("The cat sat.")
     file.write_bytes(whole)
     assert opened(folder).encode("The cat sat.")
-
-
-def test_a_best_path_by_hand() -> None:
-    scores = {"a": -2.0, "b": -2.0, "ab": -3.0, "abc": -9.0}
-    places = best_path("abc", scores, longest=3, unknown=-20.0)
-    assert [[c.piece for c in place.candidates] for place in places] == [["a"], ["ab", "b"], ["abc", "c"]]
-    assert [place.candidates[place.best].total for place in places] == [-2.0, -3.0, -9.0]
-    assert [c.piece for c in pieces_of_path(places)] == ["abc"]
-    unknown = pieces_of_path(best_path("xyab", scores, longest=3, unknown=-20.0))
-    assert [(c.piece, c.known) for c in unknown] == [("xy", False), ("ab", True)]
-    assert pieces_of_path(best_path("", scores, longest=3, unknown=-20.0)) == []

@@ -116,10 +116,6 @@ class Reader:
         """Return the merges of byte-pair encoding, the earliest first."""
         raise NotImplementedError
 
-    def scores(self) -> dict[str, float]:
-        """Return the log probability of each piece of a Unigram vocabulary."""
-        raise NotImplementedError
-
     def languages(self) -> dict[str, int]:
         """Return the ids of the language codes."""
         return {}
@@ -241,10 +237,6 @@ class FastReader(Reader):
         """Return the merges, the earliest first."""
         return self._model().get("merges", [])
 
-    def scores(self) -> dict[str, float]:
-        """Return the log probability of each piece."""
-        return dict(self._model()["vocab"]) if self.kind == "Unigram" else {}
-
     def _model(self) -> dict:
         """Return the model part of the tokenizer's JSON. It is not cached: Gemma's takes 300 MB."""
         return json.loads(self._backend.to_str())["model"]
@@ -361,12 +353,12 @@ class SentencePieceReader(Reader):
         """Return all pairs of pieces that join to a third, by descending score, then length of the left."""
         if self.kind != "BPE":
             return []
-        scores = self.scores()
+        scores = self._scores()
         ordered = sorted(scores, key=lambda piece: -scores[piece])
         cuts = ((piece[:cut], piece[cut:]) for piece in ordered for cut in range(1, len(piece)))
         return [[left, right] for left, right in cuts if left in scores and right in scores]
 
-    def scores(self) -> dict[str, float]:
+    def _scores(self) -> dict[str, float]:
         """Return the log probability of each piece."""
         normal = {entry.piece: entry.score for entry in self._file.pieces if entry.type == _NORMAL}
         highest = max(normal.values(), default=0.0)

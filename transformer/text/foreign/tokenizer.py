@@ -220,12 +220,6 @@ class ForeignTokenizer(Tokenizer):
         return tuple(map(tuple, self._connection.ask("merges")))
 
     @cached_property
-    def scores(self) -> dict[str, float]:
-        """Scores (log probabilities) of all pieces of a Unigram vocabulary that stand for text."""
-        scores = self._connection.ask("scores")
-        return {piece: score for piece, score in scores.items() if piece not in self.special_names}
-
-    @cached_property
     def pieces(self) -> tuple[str, ...]:
         """All entries by id, in the notation of the vocabulary; "" for an id without an entry."""
         return tuple(self._names.get(id, "") for id in range(self._size))
