@@ -580,23 +580,6 @@ def test_a_class_is_followed_to_the_word_that_it_depends_on(show: Callable) -> N
             page.set_viewport_size({"width": 1440, "height": 900})
 
 
-def test_an_image_is_followed_to_the_patch_that_its_class_depends_on(show: Callable) -> None:
-    checkpoint = transformer.load("checkpoints/vit-digits")
-    image = "018aea000ca66g2003007e1000009b0000002g10000008c000402b9000cgec40"
-    found = leave_one_out(checkpoint, image)
-    other = found.class_names[found.without[found.decisive].argmax()]
-    name = found.class_names[found.predicted]
-    assert other != name
-    word = found.words[found.decisive]
-    trace = transformer.trace(checkpoint, image)
-    row, column = divmod(word.start - 1, 4)  # of the four times four patches of two times two pixels
-    pixels = np.array([int(sign, 36) for sign in image]).reshape(8, 8)[2 * row :, 2 * column :][:2, :2]
-    patch = "the framed patch" if pixels.any() else "the framed, empty patch"
-    with show(trace, inside=False, left_out=found) as page:
-        assert caption(page).startswith(f"The model predicts {name}. If {patch} is hidden: {other}.")
-        assert f"p({name}) = " in caption(page)
-
-
 def test_the_weight_beside_an_answer_names_the_token_that_it_is_on(show: Callable) -> None:
     trace = transformer.trace(transformer.load("checkpoints/bert-en"), "They washed ___ hands.")
     with show(trace, inside=False) as page:

@@ -11,8 +11,8 @@ from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import is_fine, said
 from transformer.files.layout import config_of
 from ui.shell.focus import Focus, fit_sentence
+from ui.shell.navigation import OF_TEXT
 from ui.shell.openings import opening_of
-from ui.shell.page import OF_TEXT
 from ui.shell.picture import picture_data
 from ui.words.texts import common, model_sentences, page_text, pictures
 

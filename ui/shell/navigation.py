@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from transformer.config import ModelConfig
 from ui.compute.loading import REPOSITORY
 from ui.server.settings import settings
 from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
@@ -23,6 +24,17 @@ from ui.words.texts import common, page_text
 SIDEBAR_WIDTH = 280  # pixels
 DESK = "desk"  # the instructor's page, on a server that has a secret for it
 NO_SENTENCE = ("by_hand", "checkpoint", DESK, "lessons")  # pages that show no sentence
+OF_TEXT = (  # pages that show nothing for a model that reads images
+    "tokens",
+    "positions",
+    "add_norm",
+    "feed_forward",
+    "masks",
+    "surgery",
+    "lens",
+    "compare",
+    "training",
+)
 FORMER = {"glossary": "overview", "bugs": "lessons", "paths": "compare"}  # where older links lead
 # The choices there that show the content of the former page.
 _SHOWING = {"bugs": {"exercise": "bugs"}, "paths": {"compare_more": "vectors"}}
@@ -96,6 +108,11 @@ def pages() -> dict[str, StreamlitPage]:
     ]
     # Copies: a run marks its page as drawable, and another session's run must not undo that.
     return {name: copy(page) for name, page in _make_pages(tuple(entries), runs_a_script()).items()}
+
+
+def pages_of(config: ModelConfig) -> dict[str, StreamlitPage]:
+    """Return the existing pages that show something of a model."""
+    return {name: page for name, page in pages().items() if not (config.reads_images and name in OF_TEXT)}
 
 
 @lru_cache(maxsize=32)  # languages; creating seventeen pages takes 3 ms of the 50 ms of a run

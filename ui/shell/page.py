@@ -52,7 +52,7 @@ from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
 from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text, shows_one_layer
 from ui.shell.masked_word_choice import choose_masked_word
-from ui.shell.navigation import links_onward, navigation, place_among_pages
+from ui.shell.navigation import OF_TEXT, links_onward, navigation, place_among_pages
 from ui.shell.own_files import own_files
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
@@ -70,17 +70,6 @@ from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
 
 OF_WORDS = ("decoding", "surgery", "lens")  # pages about one token of the output, or a class
-OF_TEXT = (  # pages that show nothing for a model that reads images
-    "tokens",
-    "positions",
-    "add_norm",
-    "feed_forward",
-    "masks",
-    "surgery",
-    "lens",
-    "compare",
-    "training",
-)
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
 FRAME_STYLE = Path(__file__).with_name("page.css")

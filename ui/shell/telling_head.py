@@ -52,11 +52,11 @@ def telling_row(focus: Focus, run: Run) -> int:
 
 
 def without_words(trace: Trace) -> LeaveOneOut | None:
-    """Return the class of a short sentence without each word, or of an image without each patch."""
+    """Return the class of a short sentence without each word; ``None`` for an image."""
     run = trace.run
     if run is None or run.edits or run.checkpoint.foreign or not run.checkpoint.config.n_classes:
         return None
-    if len(trace.source) > MOST_TOKENS:
+    if run.checkpoint.config.reads_images or len(trace.source) > MOST_TOKENS:
         return None
     make = partial(leave_one_out, run.checkpoint, run.sentence, pads=run.source_pads)
     return store.get(run, ("leave one out",), make)

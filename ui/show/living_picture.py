@@ -17,7 +17,7 @@ from ui.shell import choice
 from ui.shell.fitting import fit_trace
 from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import STOP, name_step
-from ui.shell.navigation import pages
+from ui.shell.navigation import pages_of
 from ui.shell.page import Page
 from ui.shell.telling_head import without_words
 from ui.show.drawings import show_living_picture
@@ -87,7 +87,7 @@ def living_picture_figure(
     begin = {name: getattr(focus, name) for name in ("stack", "kind", "layer", "head", "token")}
     if stop:
         begin |= {"stop": stop, "step": step}
-    existing = pages() if links else ()
+    existing = pages_of(trace.checkpoint.config) if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
     return living_picture_canvas(picture, begin=begin, links=leads, left_out=without_words(trace))
 

@@ -10,7 +10,7 @@ from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.trace_files import trace_to_bytes
 from ui.compute.store import store
 from ui.shell import choice
-from ui.shell.navigation import GROUPS, pages
+from ui.shell.navigation import GROUPS, pages_of
 from ui.shell.page import OF_WORDS, Page
 from ui.shell.selectors import text_for
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
@@ -50,7 +50,7 @@ def show_more(p: Page) -> None:
 
 def _show_next_pages(p: Page) -> None:
     """List the other pages of the first group, with their questions, in the order of the forward pass."""
-    existing = pages()
+    existing = pages_of(p.checkpoint.config)
     names = [entry.name for entry in next(iter(GROUPS.values()))[1:]]
     if (
         p.encodes_sentences

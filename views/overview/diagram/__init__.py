@@ -11,7 +11,7 @@ from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell.actions import OpenPage, SelectLocation
 from ui.shell.events import component, heard, one_of, whole_number
-from ui.shell.navigation import GROUPS, pages
+from ui.shell.navigation import GROUPS, pages_of
 from ui.shell.reducer import send
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
@@ -28,7 +28,7 @@ def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> None:
     The layer drawn is the focused one; a click on another layer's number changes the shared focus.
     """
     stacks = model_stacks(config, trace, layer=layer)
-    existing = tuple(pages())
+    existing = tuple(pages_of(config))
     blocks = {
         block.id: (block.page, block.focus) for stack in stacks for block in stack.blocks if block.page in existing
     }

@@ -234,15 +234,6 @@ function predicted(picture, stack, beat, name) {
   const decisive = decisiveHere(picture, beat);
   if (decisive) {
     const values = { name, word: decisive.word, other: decisive.other };
-    if (stack.pictures) {
-      if (decisive.other === name)
-        return pieces(say("The model predicts |{name}|; that depends most on |the framed patch|."), values);
-      // That there is no ink tells something, too.
-      const isEmpty = stack.pictures[decisive.positions[0]]?.every((ink) => ink === 0);
-      return isEmpty
-        ? pieces(say("The model predicts |{name}|. If |the framed, empty patch| is hidden: |{other}|."), values)
-        : pieces(say("The model predicts |{name}|. If |the framed patch| is hidden: |{other}|."), values);
-    }
     return decisive.other === name
       ? pieces(say("The model predicts |{name}|; that depends most on |{word}|."), values)
       : pieces(say("The model predicts |{name}|; without |{word}|, |{other}|."), values);
@@ -269,7 +260,7 @@ function looksMostAt(picture, stack, beat) {
   const attention = picture.model.attention(stack.name, "self");
   const layer = picture.openLayer(stack.name, beat) ?? picture.chosenLayer(stack.name);
   const query = picture.followed(beat);
-  if (stack.pictures || attention.allCut(layer)) return null;
+  if (attention.allCut(layer)) return null;
   const best = strongestShown(attention, layer, picture.head, query, false);
   if (!best || best.key === query) return null;
   const [token, key] = [query, best.key].map((position) => plainly(stack.tokens[position].label));

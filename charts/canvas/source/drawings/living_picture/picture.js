@@ -953,12 +953,10 @@ export class LivingPicture {
       const [x, y] = corner(at);
       drawPatch(pen, theme, pixels, x + side / 2, y + side / 2, side);
     });
-    const decisive = decisiveHere(this, beat);
-    const framed = decisive ? decisive.positions[0] : this.followed(beat);
-    const at = patches.findIndex(({ position }) => position === framed);
+    const at = patches.findIndex(({ position }) => position === this.followed(beat));
     if (at >= 0) {
       const [x, y] = corner(at);
-      pen.strokeStyle = cssOf(decisive ? LIT : theme.primary);
+      pen.strokeStyle = cssOf(theme.primary);
       pen.lineWidth = Math.max(3, 0.12 * side);
       pen.strokeRect(x, y, side, side);
     }
