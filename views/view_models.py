@@ -45,6 +45,11 @@ class TokenViewModel(RunViewModel):
         return self.tokens[self.token]
 
 
+def second_token(trace: Trace, stack: str) -> int:
+    """Return the position of the token after the first, where pages about one token open; 0 if there is none."""
+    return min(1, len(trace.tokens(stack)) - 1)
+
+
 def first_word(trace: Trace, stack: str) -> int:
     """Return the position of the first token of a stack that is not a special one; 0 if all are."""
     return next((token.index for token in trace.tokens(stack) if not token.special), 0)

@@ -16,11 +16,9 @@ import transformer
 from charts.toolkit.style import three_digits_alike
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
+from transformer.attribution.direct_logit_attribution import predicting_units
 from transformer.interventions.experiment import same_tokens
-from transformer.interventions.prediction_units import prediction_units
-from transformer.interventions.silent_units import class_units
 from transformer.layers.feed_forward_units import strongest_units, unit_words
-from transformer.layers.readable_units import readable_units
 from transformer.runs.traces import Trace
 from ui.words.texts import page_text
 from views.feed_forward.unit_figures import line_of
@@ -28,7 +26,6 @@ from views.feed_forward.unit_figures import line_of
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE = "The old man told us a story."
-NONE = "It rains."  # no unit of gpt-en can be read
 SUNDAY = "My grandmother bakes apple pie every Sunday."
 
 
@@ -111,36 +108,34 @@ def test_the_table_of_the_strongest_units_agrees_with_the_trace(open_app: Callab
         assert unescape(line).startswith(f"<b>{line_of(pieces)}</b>")
 
 
-@pytest.mark.parametrize("checkpoint, masked", [("bert-en", "7"), ("en-fr", ""), ("gpt-en", "")])
-def test_the_page_opens_on_a_unit_that_raises_what_is_predicted_at_its_token(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str, masked: str
+@pytest.mark.parametrize("checkpoint", ["en-fr", "gpt-en", "bert-en", "sentiment"])
+def test_the_page_opens_on_the_unit_with_the_largest_direct_effect(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    sentence = SUNDAY.replace("Sunday", "___") if masked else SUNDAY
+    sentence = SUNDAY.replace("Sunday", "___") if checkpoint == "bert-en" else SUNDAY
     app = open_app("feed_forward", checkpoint=checkpoint, sentence=sentence)
     is_fine(app)
     strategy = transformer.Greedy(1) if checkpoint == "gpt-en" else None
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / checkpoint), sentence, strategy=strategy)
-    stack, first = trace.stacks[-1], prediction_units(trace, count=3)[0]
-    before, after = chances_at(trace, stack, first.layer, first.unit, first.position)
-    name = trace.checkpoint.tokenizer.display(int(before.argmax())).removeprefix("·")
-    shares = three_digits_alike(
-        [float(each.max() if each is before else each[before.argmax()]) for each in (before, after)]
-    )
-    place = {"unit": first.unit, "layer": first.layer, "stack": " of the decoder" if len(trace.stacks) > 1 else ""}
-    what = TEXT["predicted"]["blank" if masked else "next"]
-    opens = TEXT["claim_readable"].format(token=trace.tokens(stack)[first.position].display, units="1,024", **place)
-    claim = f"{opens} {TEXT['claim_raises'].format(what=what, name=name, before=shares[0], after=shares[1])}"
+    stack, found = trace.stacks[-1], predicting_units(trace, most=4)
+    place = {
+        "unit": found[0].unit,
+        "layer": found[0].layer,
+        "stack": " of the decoder" if checkpoint == "en-fr" else "",
+    }
+    token = trace.tokens(stack)[found[0].position].display
+    claim = TEXT["claim_predicts"].format(token=token, units="1,024", **place)
     assert claim in said(app)
-    label = app.pills(key="unit_shown").proto.options[0].content
-    assert label.endswith(f"→ {name}")
+    labels = [option.content for option in app.pills(key="unit_shown").proto.options]
+    assert labels == [TEXT["unit_of_layer"].format(layer=one.layer, unit=one.unit) for one in found]
     assert app.session_state["focus"].token == 0, "what all pages share stays as it is"
     assert not [one for one in app.sidebar.get("button_group") if one.key == "choose layer"], "units are of any layer"
     app.query_params["token"] = "2"
     app.run()
     is_fine(app)
     assert "are above 0. Here is unit" in said(app) and claim not in said(app)
-    app.button(key="readable units").click().run()
+    app.button(key="predicting units").click().run()
     is_fine(app)
     assert claim in said(app)
 
@@ -171,24 +166,6 @@ def test_a_unit_of_an_encoder_says_what_it_changes_in_the_output(
     assert (TEXT["predicted"]["output"] in said(app)) == is_telling
 
 
-def test_a_unit_that_resembles_a_word_is_not_written_like_a_prediction(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint="en-fr", sentence=SUNDAY)
-    labels = [option.content for option in app.pills(key="unit_shown").proto.options]
-    assert labels[0].startswith("ange → ") and labels[-1].startswith("·every ≈ ")
-    assert TEXT["choose_unit"] in said(app)
-
-
-def test_labels_of_units_that_do_the_same_differ(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint="sentiment", sentence="a good good good film")
-    is_fine(app)
-    labels = [option.content for option in app.pills(key="unit_shown").proto.options]
-    assert len(set(labels)) == len(labels) > 1
-
-
 def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, tiny_checkpoint: Callable) -> None:
     app = open_app("feed_forward", checkpoint="tiny-sentiment", sentence=SENTENCE, layer="1", token="2")
     is_fine(app)
@@ -206,35 +183,6 @@ def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, t
     assert TEXT[said_].format(what=what, name=name, before=shares[0], after=shares[1]) in said(app)
     (bars,) = json.loads(app.get("plotly_chart")[1].proto.spec)["data"]
     np.testing.assert_allclose(sorted(numbers(bars["x"])), sorted(before - after), atol=1e-6)
-
-
-def test_a_classifier_opens_on_the_unit_that_matters_most_for_its_class(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("feed_forward", checkpoint="sentiment", sentence="a funny but dull film")
-    is_fine(app)
-    checkpoint = transformer.load(ROOT / "checkpoints" / "sentiment")
-    trace = transformer.trace(checkpoint, "a funny but dull film")
-    first = class_units(trace)[0]
-    before, after = shares_of(trace), shares_of(without(trace, "encoder", first.layer, first.unit))
-    best = int(before.argmax())
-    shares = three_digits_alike([float(each[best]) for each in (before, after)])
-    assert f"**unit {first.unit}** fires most" in said(app)
-    place = {"name": checkpoint.config.class_names[best], "before": shares[0], "after": shares[1]}
-    assert TEXT["claim_raises"].format(what=TEXT["predicted"]["class"], **place) in said(app)
-    label = app.pills(key="unit_shown").proto.options[0].content
-    assert label.endswith(checkpoint.config.class_names[best]), "the button speaks of the same class"
-
-
-def test_a_sentence_without_a_unit_that_can_be_read_says_so(
-    open_app: Callable, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "gpt-en"), NONE, strategy=transformer.Greedy(1))
-    assert not readable_units(trace, "decoder") and not prediction_units(trace)
-    assert TEXT["none_readable"] in said(open_app("feed_forward", checkpoint="gpt-en", sentence=NONE))
-    assert TEXT["none_readable"] not in said(open_app("feed_forward", checkpoint="gpt-en", sentence=SUNDAY))
 
 
 def without(trace: Trace, stack: str, layer: int, unit: int) -> Trace:

@@ -29,6 +29,7 @@ from transformer.layer_norm import RMSNorm
 from transformer.layers.residual_stream import CONVOLUTION, SUBLAYERS, Part, Values, array
 from transformer.masks import padding_mask
 from transformer.models import Classifier, Model
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.lens import lens_stack
 from transformer.runs.traces import Trace
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
@@ -89,7 +90,8 @@ class Walk:
     Attributes:
         parts: Contribution of each part, summed over all rows.
         readings: For each attention, the vectors that the contexts of the heads are multiplied by, [row, head,
-            channel]; they give the share of every key.
+            channel]; they give the share of every key. For each feed-forward layer, what its output is multiplied by,
+            [row, model]; it gives the share of every unit.
     """
 
     def __init__(self, values: Values, stack: nn.Module, name: str, rows: list[int], direction: np.ndarray) -> None:
@@ -120,6 +122,7 @@ class Walk:
                 norm = Part(f"{kind}_output_norm", index)
                 written = self.before_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
             if kind == "feed_forward":
+                self.readings[f"{name}.{kind}"] = written
                 self.parts[Part(kind, index)] = self.product(f"{name}.{kind}.output", written)
             else:
                 self.walk_heads(sublayer, f"{name}.{kind}", written, Part(kind, index))
@@ -327,6 +330,52 @@ def attribution_of(model: Model, values: Values, question: Question, *, edited: 
         parts[Part("edits")] = last.logit - sum(parts.values())
     numbers = np.array(list(parts.values()))
     return Attribution(question, tuple(parts), numbers, last.logit, last.cap, last.gated, walk.readings)
+
+
+@dataclass(frozen=True)
+class UnitShare:
+    """Contribution of one feed-forward unit.
+
+    Attributes:
+        position: The row of the question in which it contributes most.
+        value: Contribution to the logit, summed over the rows.
+    """
+
+    layer: int
+    unit: int
+    position: int
+    value: float
+
+
+def strongest_units(trace: Trace, attribution: Attribution, *, most: int) -> tuple[UnitShare, ...]:
+    """Return the units that raise the logit most: each value times the product of its row of W₂ and the direction."""
+    question, found = attribution.question, []
+    rows = list(question.rows)
+    for layer in range(trace.n_layers(question.stack)):
+        name = f"{question.stack}.layers.{layer}.feed_forward"
+        projection = array(trace.checkpoint.model.get_submodule(f"{name}.output_projection").weight)
+        shares = trace.values(f"{name}.hidden")[rows] * (attribution.readings[name] @ projection)  # [row, unit]
+        values = shares.sum(axis=0)
+        for unit in np.argsort(-values, kind="stable")[:most].tolist():
+            found.append(UnitShare(layer, unit, rows[int(shares[:, unit].argmax())], float(values[unit])))
+    return tuple(sorted(found, key=lambda one: -one.value)[:most])
+
+
+def predicting_units(trace: Trace, *, most: int) -> tuple[UnitShare, ...]:
+    """Return the units with the largest direct effect on the output, where it is least certain.
+
+    That is the row where p (1 − p) of the most likely token is largest. The effect is on its logit minus that of the
+    second most likely one. The result is empty if nothing is predicted.
+    """
+    asked = prediction_rows(trace)
+    if not asked.rows:
+        return ()
+    chances = np.exp(asked.log_probabilities(trace))
+    best = chances.max(axis=-1)
+    row = int((best * (1 - best)).argmax())
+    token, against = np.argsort(-chances[row], kind="stable")[:2].tolist()
+    position = None if trace.checkpoint.config.n_classes else asked.rows[row]
+    return strongest_units(trace, attribute(trace, position, token=token, against=against), most=most)
 
 
 @dataclass(frozen=True)

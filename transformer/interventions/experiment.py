@@ -344,6 +344,17 @@ def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpo
     return _record_again(replace(trace, run=run))
 
 
+def without_unit(trace: Trace, stack: str, layer: int, unit: int) -> Trace:
+    """Run the same tokens with one feed-forward unit at 0 for every token."""
+
+    def silence(hidden: torch.Tensor) -> torch.Tensor:
+        kept = torch.ones(hidden.shape[-1], dtype=hidden.dtype, device=hidden.device)
+        kept[unit] = 0
+        return hidden * kept
+
+    return same_tokens(trace, [Edit(f"{stack}.layers.{layer}.feed_forward.hidden", silence)])
+
+
 def _record_again(read: Trace) -> Trace:
     """Return a trace with the activations that its run has over its own tokens."""
     checkpoint, edits = read.checkpoint, read.run.edits

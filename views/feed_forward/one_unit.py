@@ -3,8 +3,8 @@
 Where the model predicts a token or a class, a run without the unit shows which probabilities it changes. Elsewhere, the
 words are drawn that the unit promotes.
 
-While the reader has chosen no token, the units are those that can be read, of all stacks and layers; afterwards, the
-strongest units of the chosen token in the chosen layer.
+While the reader has chosen no token, the units are those of all layers with the largest direct effect on the output;
+afterwards, the strongest units of the chosen token in the chosen layer.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import streamlit as st
 
-from charts.toolkit.numbers import percent, whole
+from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits, three_digits_alike
-from transformer.interventions.prediction_units import (
-    PredictionUnit,
-    prediction_units,
-    predicts_at,
-    probabilities_at,
-)
-from transformer.interventions.silent_units import class_units, without_unit
+from transformer.attribution.direct_logit_attribution import predicting_units
+from transformer.interventions.experiment import without_unit
 from transformer.layers.feed_forward_units import Effect, UnitWords
-from transformer.layers.readable_units import LEAST_CLOSE, NEAR, WORDS, readable_units
-from transformer.predictions.answer_probabilities import prediction_rows, softmax
+from transformer.predictions.answer_probabilities import PredictionRows, prediction_rows, softmax
 from transformer.runs.traces import Trace
 from ui.compute.store import store
 from ui.shell import choice
@@ -36,11 +30,11 @@ from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain, common, quoted_word
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel, feed_forward_view_model
 from views.feed_forward.unit_figures import probabilities_changed, unit_firing, unit_promotes
-from views.view_models import first_word
+from views.view_models import second_token
 
-READABLE = 4  # units, of all stacks
-_PREDICTING = 3  # of these, at most so many that raise what the model predicts at their token
+PREDICTING = 4  # units with the largest direct effect
 STRONGEST = 6  # units of a chosen token
+_WORDS = 6  # that a unit promotes
 _NAMED = 3  # words in the sentence above the figure
 _CHANGED = 6  # tokens or classes whose probability changes most
 _TELLING = 0.01  # change of the probability of a token of the output, below which it is not mentioned
@@ -53,9 +47,7 @@ class OneUnit:
 
     Attributes:
         words: What it promotes there; ``None`` if units have no words.
-        n_close: How many pairs of the promoted words are close, if that is why the unit is shown.
-        of_class: Whether it is shown because it raises the predicted class.
-        predicting: What it does to the prediction at its token, if that is why the unit is shown.
+        predicts: Whether it is shown for its direct effect on the output.
     """
 
     stack: str
@@ -63,19 +55,12 @@ class OneUnit:
     position: int
     unit: int
     words: UnitWords | None = None
-    n_close: int | None = None
-    of_class: bool = False
-    predicting: PredictionUnit | None = None
-
-    @property
-    def is_readable(self) -> bool:
-        """Whether it is shown for what it does, not because it is strong."""
-        return any((self.n_close is not None, self.of_class, self.predicting))
+    predicts: bool = False
 
     @property
     def promoted(self) -> tuple[Effect, ...]:
         """The words that the unit promotes most, without single bytes of a character."""
-        return tuple(word for word in self.words.up if "⟨" not in word.piece)[:WORDS] if self.words else ()
+        return tuple(word for word in self.words.up if "⟨" not in word.piece)[:_WORDS] if self.words else ()
 
     @property
     def name(self) -> str:
@@ -83,60 +68,43 @@ class OneUnit:
         return f"{self.stack}.{self.layer}.{self.unit}"
 
 
-def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
-    """Return the readable units, first those that raise what is predicted at their token.
-
-    Those of a classifier of texts are the ones that raise its class.
-    """
-    if p.checkpoint.config.n_classes:
-        of_class = store.get(p.run, "class units", lambda: class_units(p.trace, count=READABLE))
-        return tuple(OneUnit("encoder", one.layer, one.position, one.unit, of_class=True) for one in of_class)
-    return store.get(p.run, "readable units", lambda: _readable(p))
-
-
-def _readable(p: Page) -> tuple[OneUnit, ...]:
-    stack = "decoder" if p.checkpoint.config.has_decoder else "encoder"
-    units = [
-        OneUnit(stack, one.layer, one.position, one.unit, predicting=one)
-        for one in prediction_units(p.trace, count=_PREDICTING)
-    ]
-    for each in p.trace.stacks:
-        units += [
-            OneUnit(each, one.layer, one.position, one.words.unit, one.words, one.n_close)
-            for one in readable_units(p.trace, each, count=READABLE)
-        ]
-    return tuple(units[:READABLE])
+def opening_units(p: Page) -> tuple[OneUnit, ...]:
+    """Return the units with the largest direct effect on the output; none if it is not recorded."""
+    stack = p.trace.stacks[-1]
+    logits = "classifier.logits" if p.checkpoint.config.n_classes else f"{stack}.logits"
+    if logits not in p.trace:
+        return ()
+    found = store.get(p.run, "predicting units", lambda: predicting_units(p.trace, most=PREDICTING))
+    return tuple(OneUnit(stack, one.layer, one.position, one.unit, predicts=True) for one in found)
 
 
 def needs(p: Page) -> tuple[str, ...]:
     """Return what can be chosen: a stack and a layer only for the units of a chosen token."""
-    about_a_token = p.focus.lesson or is_chosen(p.focus) or not units_that_can_be_read(p)
+    about_a_token = p.focus.lesson or is_chosen(p.focus) or not opening_units(p)
     return ("stack", "layer", "token") if about_a_token else ("token",)
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Return the initial stack and token: those of the readable unit that is shown, or a word."""
-    units = units_that_can_be_read(p)
+    """Return the initial stack and token: those of the unit that is shown, or the token after the first."""
+    units = opening_units(p)
     if not units:
-        return p.focus.stack, first_word(p.trace, p.focus.stack)
+        return p.focus.stack, second_token(p.trace, p.focus.stack)
     one = next((one for one in units if one.name == choice.value(_KEY)), units[0])
     return one.stack, one.position
 
 
 def only_stack(p: Page) -> str | None:
     """Return the stack whose tokens are offered: that of the unit, until the reader follows a token."""
-    return p.focus.stack if not p.token_is_chosen and units_that_can_be_read(p) else None
+    return p.focus.stack if not p.token_is_chosen and opening_units(p) else None
 
 
 def choose_one_unit(p: Page) -> OneUnit:
     """Draw a button per unit, and return the chosen unit."""
-    reads = not p.token_is_chosen and units_that_can_be_read(p)
+    reads = not p.token_is_chosen and opening_units(p)
     units = reads or _strongest(p)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(p.text["choose_unit"], width="content")
         names = {one.name: _title(p, one) if reads else str(one.unit) for one in units}
-        twice = [label for label in names.values() if list(names.values()).count(label) > 1]
-        names |= {one.name: f"{names[one.name]} ({one.unit})" for one in units if names[one.name] in twice}
         chosen = choice.buttons(
             p.text["unit"],
             list(names),
@@ -149,44 +117,36 @@ def choose_one_unit(p: Page) -> OneUnit:
             width="content",
             wrap=True,
         )
-        if not reads and units_that_can_be_read(p):
+        if not reads and opening_units(p):
             look = {"type": "tertiary", "icon": ":material/arrow_back:"}
-            st.button(p.text["to_readable"], key="readable units", on_click=_forget_the_token, **look)
+            st.button(p.text["to_predicting"], key="predicting units", on_click=_forget_the_token, **look)
     return next((one for one in units if one.name == chosen), units[0])
 
 
 def _title(p: Page, one: OneUnit) -> str:
-    """Return what a unit's button says: "ange → chaque", "every ≈ everyone" where it resembles a word."""
-    resembles = one.n_close is not None and one.words is not None and not one.words.logits
-    token = p.trace.tokens(one.stack)[one.position].display
-    word = _predicted(p, one)[1] if one.of_class or one.predicting else _others(one, token)[0]
-    return p.text["fires_near" if resembles else "fires_at"].format(token=as_plain(token), word=as_plain(word))
+    return p.text["unit_of_layer"].format(layer=one.layer, unit=one.unit)
 
 
 def _word(piece: str) -> str:
     return piece.removeprefix("·")
 
 
-def _others(one: OneUnit, token: str) -> list[str]:
-    """Return the promoted words without the token itself, if there are others."""
-    words = [_word(word.piece) for word in one.promoted]
-    return [word for word in words if word != _word(token)] or words
-
-
 def _predicts(p: Page, one: OneUnit) -> bool:
     """Return whether the model predicts a class, or a token at the unit's position."""
-    return bool(p.checkpoint.config.n_classes) or predicts_at(p.trace, one.stack, one.position)
+    if p.checkpoint.config.n_classes:
+        return True
+    if f"{one.stack}.logits" not in p.trace:  # of a long text, only some layers are recorded
+        return False
+    return one.stack == "decoder" or p.trace.tokens(one.stack)[one.position].role == "mask" or one.predicts
 
 
 def _probabilities(p: Page, one: OneUnit) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability of every class or next token, with and without the unit."""
-    if one.predicting is not None:
-        return one.predicting.before, one.predicting.after
 
     def of(run: Trace) -> np.ndarray:
         if p.checkpoint.config.n_classes:
             return softmax(run.values("classifier.logits"))
-        return probabilities_at(run, one.stack, one.position)
+        return np.exp(PredictionRows(f"{one.stack}.logits", (one.position,), (), ()).log_probabilities(run)[0])
 
     def without() -> np.ndarray:
         return of(without_unit(p.trace, one.stack, one.layer, one.unit))
@@ -243,7 +203,7 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
                 _draw_changes(p, one)
             else:
                 _draw_words(p, one)
-        st.caption(_caption(p, view_model, one), help=_neighbours(p, one))
+        st.caption(_caption(p, view_model, one))
     show_snippet("one unit", p.preamble + _snippet(one))
 
 
@@ -280,10 +240,9 @@ def _draw_words(p: Page, one: OneUnit) -> None:
 
 def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text, token = p.text, as_plain(view_model.tokens[one.position].display)
-    if one.is_readable:
-        most = int(view_model.hidden[:, one.unit].argmax()) == one.position
+    if one.predicts:
         place = {"unit": one.unit, "layer": one.layer, "stack": _of_stack(p, one), "units": whole(view_model.n_units)}
-        claim = text["claim_readable" if most else "claim_readable_words"].format(token=token, **place)
+        claim = text["claim_predicts"].format(token=token, **place)
     else:
         claim = text["claim_gated" if view_model.is_gated else "claim"].format(
             token=token,
@@ -292,8 +251,6 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
             layer=view_model.layer,
             unit=one.unit,
         )
-    if not (p.token_is_chosen or one.is_readable):
-        claim = f"{text['none_readable']} {claim}"
     if _predicts(p, one):
         return f"{claim} {_effect(p, one)}"
     if one.words is None:
@@ -352,19 +309,8 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
         is_last = one.layer == p.trace.n_layers(one.stack) - 1
         logits = "promotes_logits_last" if is_last else "promotes_logits"
         said.append(text[logits if one.words.logits else "promotes_towards"].format(to=text["to_decoder"]))
-        if one.n_close is None:
-            said.append(text["unrelated"])
-        elif one.n_close >= LEAST_CLOSE:
-            said.append(text["close_pairs"])
+        said.append(text["unrelated"])
     return " ".join(said)
-
-
-def _neighbours(p: Page, one: OneUnit) -> str | None:
-    """Return what makes the promoted words near neighbours, if the caption calls them so."""
-    if one.n_close is None or one.n_close < LEAST_CLOSE:
-        return None
-    pairs, near = WORDS * (WORDS - 1) // 2, percent(1 / NEAR, decimals=2)
-    return p.text["close_pairs_help"].format(close=one.n_close, pairs=pairs, share=near)
 
 
 def _of_stack(p: Page, one: OneUnit) -> str:
@@ -378,6 +324,6 @@ def _snippet(one: OneUnit) -> str:
         return fires
     return (
         f"from transformer.layers.feed_forward_units import unit_words\n\n{fires}"
-        f"(words,) = unit_words(trace, {place}, units=[{one.unit}], words={WORDS})\n"
+        f"(words,) = unit_words(trace, {place}, units=[{one.unit}], words={_WORDS})\n"
         "print([(word.piece, word.effect) for word in words.up])\n"
     )
