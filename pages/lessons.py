@@ -8,7 +8,6 @@ from ui.shell.guidance.routes import routes
 from ui.shell.in_class.class_address import ask_for_address
 from ui.shell.page import page
 from ui.words import texts
-from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.lessons.bug_exercise import BUGS, EXERCISE, bug_exercise
 from views.lessons.joining import join_by_code
@@ -22,7 +21,7 @@ with page("lessons", strip=False) as p:
     join_by_code(p)
     found, problems = lessons(texts.language())
     for problem in problems:
-        st.warning(p.text["broken"].format(message=as_plain(translate(problem))), icon=":material/edit_document:")
+        st.warning(p.text["broken"].format(message=as_plain(problem)), icon=":material/edit_document:")
     if not found:
         st.info(p.text["none"])
     ready = routes(texts.language())

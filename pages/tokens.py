@@ -2,11 +2,11 @@
 
 import streamlit as st
 
+from charts.toolkit.words import localize
 from transformer.text.byte_pair_merges import merge_steps
 from ui.shell.fitting import fit_trace
 from ui.shell.page import Page, page
 from ui.show.figures import show_snippet, show_source
-from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.tokens.counts import show_counts, snippet_of
 from views.tokens.special_tokens import odd_character, special_tokens
@@ -24,7 +24,7 @@ def begins(p: Page) -> tuple[str, int]:
 with page("tokens", strip=False, begins=begins) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
     for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(translate(note))}")
+        st.caption(f":material/info: {as_plain(localize(note))}")
     view_model = TokensViewModel(p.trace, p.focus.stack, p.focus.token)
     token_cards(p, view_model)
     word_being_built(p)

@@ -10,7 +10,6 @@ import pytest
 
 from charts.toolkit import sheet
 from transformer.runs.attention_view import AttentionView
-from transformer.text.message import Message
 from transformer.text.tokens import Token, TokenSequence
 
 # A repeated word, a special token, HTML, TeX, a template's placeholder, an entity.
@@ -89,7 +88,7 @@ def small_lens(**changed):
     first = np.array([[0.9, 0.5, 0.4, 0.6], [0.8, 0.6, 0.5, 0.6], [0.99, 0.7, 0.8, 0.9]])
     values = {
         "stack": "decoder",
-        "steps": (Message("embedding"), *(Message("layer {layer}", layer=layer) for layer in (0, 1))),
+        "steps": ("embedding", "layer 0", "layer 1"),
         "read": ("<s>", "·the", "·<b>x</b>", "·$y$"),
         "ids": ids,
         "probabilities": np.stack([first, (1 - first) / 2], axis=-1),

@@ -13,7 +13,7 @@ from charts.canvas.attention_overview import attention_overview
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _
+from charts.toolkit.words import localize, say
 from transformer.attention_maps.attention_path import AttentionPath, OutputSum, attention_path, output_sum
 from transformer.config import LEVELS, PictureConfig
 from transformer.files.checkpoints import Checkpoint
@@ -22,9 +22,8 @@ from transformer.predictions.living_picture_numbers import living_picture_number
 from transformer.runs.inputs import MAX_CHARACTERS
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
-from transformer.text.message import N_
 from ui.shell.selectors import text_for
-from ui.words.catalogues import browser_words
+from ui.words.figure_texts import browser_words
 from ui.words.texts import common, language, page_text, use_language
 
 _MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and transformer/pictures/picture_text.py
@@ -63,10 +62,22 @@ _PATH_TEXTS = (
     ),
 )
 _PATH_WORDS = (  # of views/attention/attention_row_figures.py and trust_figure.py
-    *(N_("score"), N_("power"), N_("weight"), N_("{n} other tokens together"), N_("sum = output of the head")),
-    *(N_("weight × value"), N_("channel of the head (d_v = {n})"), N_("channel {channel}"), N_("adds {value}")),
-    *(N_("output {value}"), N_("mean of all heads"), N_("leave one out"), N_("token that is read"), N_("head {head}")),
-    *(N_("bias b_O"), N_("sum = output")),
+    "score",
+    "power",
+    "weight",
+    "{n} other tokens together",
+    "sum = output of the head",
+    "weight × value",
+    "channel of the head (d_v = {n})",
+    "channel {channel}",
+    "adds {value}",
+    "output {value}",
+    "mean of all heads",
+    "leave one out",
+    "token that is read",
+    "head {head}",
+    "bias b_O",
+    "sum = output",
 )
 _FRAMING = ("before", "after", "answer", "given", "ends", "end", "never")
 _STEP_TEXTS = (
@@ -165,7 +176,7 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         "titles": titles,
         "names": names,
         "overview": dict(attention_overview(list(views.values())).metadata),
-        "messages": {name: _(template) for name, template in _MESSAGES.items()},
+        "messages": {name: localize(template) for name, template in _MESSAGES.items()},
         "words": dict(words),
         "language": language(),
     }
@@ -176,7 +187,7 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         page = page_text("decoding")
         heads = run.checkpoint.config.n_heads
         found["steps"] = {
-            "title": _("The text being written, step by step"),
+            "title": say("names.text_steps"),
             "of": [
                 page["attention_of_mean"].format(layer=layer, count=heads) for layer in range(run.n_layers("decoder"))
             ],
@@ -189,7 +200,7 @@ def _path(run: Trace) -> dict[str, Any]:
     """Return the texts of the seven steps of a head, and the metadata of their maps, by kind of attention."""
     page = text_for(page_text("attention"), run.checkpoint.config)
     said: dict[str, Any] = {name: page[name] for name in _PATH_TEXTS}
-    said["words"] = {name: _(name) for name in _PATH_WORDS}
+    said["words"] = {name: localize(name) for name in _PATH_WORDS}
     if isinstance(run.checkpoint.config, PictureConfig):
         said |= {name: common(f"picture.{name}", name="{name}") for name in ("patch", "empty_patch")}
     kinds = {}
@@ -248,17 +259,17 @@ def _step_maps(run: Trace, found: AttentionPath, output: OutputSum) -> dict[str,
             column_title=KEY_TITLE,
             title=value_name,
             value_name=value_name,
-            phrase=("", N_(" meets ")),
+            phrase=("", " meets "),
             chosen_row=0,
         )
     maps["sums"] = value_map(
         output.contributions,
-        row_labels=[_("head {head}", head=head) for head in range(len(output.contributions))],
+        row_labels=[say("names.numbered_head", head=head) for head in range(len(output.contributions))],
         column_labels=[str(channel) for channel in range(output.contributions.shape[1])],
-        row_title=_("part of the sum"),
-        column_title=_("dimension of the residual stream ({n})", n=output.contributions.shape[1]),
-        title=_("what is written"),
-        value_name=_("what is written"),
+        row_title=say("part_sum"),
+        column_title=say("stream_dimension", n=output.contributions.shape[1]),
+        title=say("written"),
+        value_name=say("written"),
         chosen_row=0,
     )
     return {name: dict(figure.metadata) for name, figure in maps.items()}

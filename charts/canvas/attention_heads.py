@@ -9,7 +9,7 @@ from charts.canvas.attention_maps import attention_grid
 from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 from transformer.runs.attention_view import AttentionView
 
 MAX_NAMED = 3  # largest number of large maps side by side
@@ -114,9 +114,9 @@ def _over_the_image(figure: CanvasFigure, view: AttentionView, row: int) -> Canv
             "tiles": [{**tile, "mask": 0} for tile in figure.metadata["tiles"]],
             "rows": lines,
             "columns": lines,
-            "row_title": _("row of the image"),
-            "column_title": _("column of the image"),
-            "phrase": [_("row "), _(", column "), ""],
+            "row_title": say("row_image"),
+            "column_title": say("column_image"),
+            "phrase": [say("row"), say("column"), ""],
             "inks": [list(view.key[patch].pixels) for patch in patches],
         },
         {"weights": weights, "masks": mask_bits(np.ones((side, side), dtype=bool))[None]},

@@ -17,24 +17,23 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.head_names import head_name, layer_name
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
-from charts.toolkit.words import _
+from charts.toolkit.words import localize, say
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
-from transformer.text.message import N_
 from transformer.text.tokens import TokenSequence
 
-QUERY_TITLE = N_("query: the token that looks")
-KEY_TITLE = N_("key: the token that is looked at")
-SHIFTED_TITLE = N_("query: looks to predict this token")
-NEXT_TITLE = N_("query: the token that comes next")
-PREDICTING = N_("predicting ")
-BEFORE = N_("before ")
-LOOKS_AT = N_(" looks at ")
-LOOKED_AT_BY = N_(" is looked at most by")
+QUERY_TITLE = "query: the token that looks"
+KEY_TITLE = "key: the token that is looked at"
+SHIFTED_TITLE = "query: looks to predict this token"
+NEXT_TITLE = "query: the token that comes next"
+PREDICTING = "predicting "
+BEFORE = "before "
+LOOKS_AT = " looks at "
+LOOKED_AT_BY = " is looked at most by"
 _ATTENTIONS = {
-    ("encoder", "self"): N_("encoder self-attention"),
-    ("decoder", "self"): N_("decoder self-attention"),
-    ("decoder", "cross"): N_("decoder cross-attention"),
+    ("encoder", "self"): "encoder self-attention",
+    ("decoder", "self"): "decoder self-attention",
+    ("decoder", "cross"): "decoder cross-attention",
 }
 
 
@@ -69,9 +68,9 @@ def attention_map(
     largest = float(weights.max(initial=0.0, where=np.broadcast_to(view.allowed, weights.shape)))
     rows = view.query.labels if shifted_labels is None else tuple(shifted_labels)
     next_tokens = of_other_output and shifted_labels is not None
-    legend = _("attention weight, fixed scale 0…1")
+    legend = say("fixed_scale")
     if stretch:
-        legend = _("attention weight, scale stretched to the largest weight of this map")
+        legend = say("stretched_scale")
     drawn = value_map(
         weights,
         row_labels=rows,
@@ -153,19 +152,19 @@ def attention_grid(
         "title": " · ".join(
             [
                 title_of(first) if len(views) == 1 else attention_name(first),
-                _("all {count} heads", count=len(tiles))
+                say("all_heads", count=len(tiles))
                 if len(tiles) == len(every)
-                else _("{count} of {every} heads", count=len(tiles), every=len(every)),
+                else say("some_heads", count=len(tiles), every=len(every)),
             ]
         ),
         "rows": list(first.query.labels if shifted_labels is None else shifted_labels),
         "columns": list(first.key.labels),
-        "row_title": _(row_title(shifted=shifted_labels is not None)),
-        "column_title": _(KEY_TITLE),
+        "row_title": localize(row_title(shifted=shifted_labels is not None)),
+        "column_title": localize(KEY_TITLE),
         "special_rows": _special(first.query) if shifted_labels is None else [],
         "special_columns": _special(first.key),
         **patch_pictures(first.query, first.key),
-        "phrase": ["" if shifted_labels is None else _(PREDICTING), _(LOOKS_AT), _(LOOKED_AT_BY)],
+        "phrase": ["" if shifted_labels is None else localize(PREDICTING), localize(LOOKS_AT), localize(LOOKED_AT_BY)],
         "sorted": order is not None,
         "tiles": [
             {
@@ -204,8 +203,8 @@ def attention_lines(
         "title": title_of(view),
         "rows": list(view.query.labels),
         "columns": list(view.key.labels),
-        "row_title": _(QUERY_TITLE),
-        "column_title": _(KEY_TITLE),
+        "row_title": localize(QUERY_TITLE),
+        "column_title": localize(KEY_TITLE),
         "special_rows": _special(view.query),
         "special_columns": _special(view.key),
         "same_tokens": view.kind == "self",
@@ -245,7 +244,7 @@ def row_title(*, shifted: bool = False) -> str:
 
 def attention_name(view: AttentionView) -> str:
     """Return the name of the attention, such as "decoder self-attention", in the reader's language."""
-    return _(_ATTENTIONS[view.stack, view.kind])
+    return localize(_ATTENTIONS[view.stack, view.kind])
 
 
 def title_of(view: AttentionView, *, head: int | None = None) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from charts.canvas.attention_maps import attention_grid, attention_name
 from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 from transformer.runs.attention_view import AttentionView
 
 
@@ -50,7 +50,7 @@ def attention_overview(
         n_heads += len(grid.metadata["tiles"])
     metadata = {
         "kind": "overview",
-        "title": _("all {count} heads", count=n_heads),
+        "title": say("all_heads", count=n_heads),
         "parts": parts,
         "selected": list(selected) if selected else None,
         **({"stretched": True} if stretch else {}),

@@ -14,8 +14,7 @@ import numpy as np
 from charts.canvas.attention_maps import patch_pixels
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize
 
 if TYPE_CHECKING:
     from transformer.attribution.leave_one_out import LeaveOneOut
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
         PictureStack,
     )
 
-TITLE = N_("The path of a sentence through the model")
+TITLE = "The path of a sentence through the model"
 MAX_EXACT = 120_000
 
 
@@ -49,7 +48,7 @@ def living_picture_canvas(
     n_weights = sum(attention.weights.size for attention in picture.attentions)
     metadata = {
         "kind": "living_picture",
-        "title": _(TITLE),
+        "title": localize(TITLE),
         "checkpoint": picture.checkpoint,
         "stacks": [_stack(stack, arrays) for stack in picture.stacks],
         "attentions": [_attention(attention, arrays, n_weights) for attention in picture.attentions],

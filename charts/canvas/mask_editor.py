@@ -7,11 +7,10 @@ import numpy as np
 from charts.canvas.attention_maps import attention_map
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
-from charts.toolkit.words import _
+from charts.toolkit.words import localize
 from transformer.runs.attention_view import AttentionView
-from transformer.text.message import N_
 
-EARLIER_TITLE = N_("rows: the output before the mask")
+EARLIER_TITLE = "rows: the output before the mask"
 
 
 def mask_editor(
@@ -36,5 +35,5 @@ def mask_editor(
     if mask.shape != view.allowed.shape:
         raise ValueError(f"own has shape {mask.shape} but the mask of {view.name} has {view.allowed.shape}")
     drawn = attention_map(view, head=head, shifted_labels=shifted_labels, height=height)
-    rows = {"row_title": _(EARLIER_TITLE)} if of_earlier_output else {}
+    rows = {"row_title": localize(EARLIER_TITLE)} if of_earlier_output else {}
     return CanvasFigure({**drawn.metadata, **rows, "kind": "mask"}, {**drawn.arrays, "own": mask_bits(mask)})

@@ -6,7 +6,7 @@ import numpy as np
 
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
-from charts.toolkit.words import _
+from charts.toolkit.words import localize
 
 SCALES = ("sequential", "diverging")
 
@@ -102,12 +102,12 @@ def value_map(
         "title": title,
         "rows": list(row_labels),
         "columns": list(column_labels),
-        "row_title": _(row_title),
-        "column_title": _(column_title),
+        "row_title": localize(row_title),
+        "column_title": localize(column_title),
         "scale": scale,
         "limit": limit or 1.0,
         "value_name": value_name,
-        "phrase": [_(words) for words in phrase],
+        "phrase": [localize(words) for words in phrase],
         "selected": whole_numbers(selected),
         "chosen_row": None if chosen_row is None else int(chosen_row),
         "height": height,

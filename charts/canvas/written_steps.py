@@ -11,11 +11,10 @@ import numpy as np
 
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 from transformer.text.tokens import Token, TokenSequence
 
-TITLE = N_("The text being written, step by step")
+TITLE = "The text being written, step by step"
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def written_steps(
         allowed[row, :count] = step.allowed
     metadata = {
         "kind": "steps",
-        "title": _(TITLE),
+        "title": localize(TITLE),
         "tokens": [{**_plain(token), "given": token.index < n_given} for token in tokens],
         "before": [_plain(token) for token in before],
         "said": [list(step.said) for step in steps],
@@ -93,7 +92,7 @@ def written_steps(
         "columns": list(key.labels),
         "counts": [len(step.weights) for step in steps],
         "of": of,
-        "axis": _("key: the token that is looked at"),
+        "axis": say("names.key_axis"),
         "begin": [int(number) for number in begin],
     }
     rest = np.array([step.rest for step in steps], dtype=np.float32)

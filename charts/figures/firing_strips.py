@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_index, require_same_length
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -62,7 +62,7 @@ def firing_strips(
             hovers[row][column] = style.escape(read.labels[index])
             if index == mark:
                 frames.append((row, column))
-    known, what = window[np.isfinite(window)], _(what)
+    known, what = window[np.isfinite(window)], localize(what)
     trace = parts.heatmap(
         window,
         hover=style.lines("%{y}", "%{text}", what),
@@ -76,13 +76,13 @@ def firing_strips(
     figure = Sheet(trace, parts.cell_texts(trace, texts=texts))
     style.finish(figure, height=style.rows_height(len(values), around=110), top=52)
     figure.update_xaxes(
-        title_text=_("tokens around the one in the middle"),
+        title_text=say("middle_token"),
         showticklabels=False,
         showgrid=False,
         fixedrange=True,
         range=[-0.5, width - 0.5],
     )
-    figure.update_yaxes(**style.label_rows(rows, title=_(title)))
+    figure.update_yaxes(**style.label_rows(rows, title=localize(title)))
     boxes = [(row, around, style.CHOSEN, "solid") for row in range(len(values))]
     boxes += [(*frame, style.NEUTRAL, "dot") for frame in frames]
     for row, column, colour, dash in boxes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:  # a third of a second to import, and most pages need only one of them
     import altair as alt
@@ -45,7 +45,7 @@ def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
     for name in [name for name in table if table[name].dtype == object]:
         if table[name].map(lambda cell: isinstance(cell, str)).any():
             table[name] = table[name].map(str, na_action="ignore")
-    alike = [name for name in (_("panel"), _("series")) if name in table and table[name].nunique(dropna=False) < 2]
+    alike = [name for name in (say("panel"), say("series")) if name in table and table[name].nunique(dropna=False) < 2]
     return table.drop(columns=alike)
 
 
@@ -56,8 +56,8 @@ def plain(text: Any) -> str:
 
 def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Mapping[str, str]) -> Iterator[tuple]:
     x_axis, y_axis = trace["xaxis"] or "x", trace["yaxis"] or "y"
-    yield _("panel"), panels.get(x_axis + y_axis, x_axis[1:] or "1")
-    yield _("series"), plain(trace.name or "")
+    yield say("panel"), panels.get(x_axis + y_axis, x_axis[1:] or "1")
+    yield say("series"), plain(trace.name or "")
     if trace.type == "heatmap":
         z = np.asarray(trace.z)
         row, column = (place.ravel() for place in np.indices(z.shape))
@@ -65,7 +65,7 @@ def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Map
         for letter, (axis, values, places) in sides.items():
             along = np.arange(z.shape[0 if letter == "y" else 1]) if values is None else np.asarray(values)
             yield titles[letter], np.asarray(_label_positions(along, layout, axis))[places]
-        yield _("value"), z.ravel()
+        yield say("names.value"), z.ravel()
         shape = z.shape
     else:
         length = max(len(values) for values in (trace.x, trace.y, ()) if values is not None)
@@ -73,8 +73,8 @@ def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Map
             along = np.arange(length) if values is None else np.asarray(values)
             yield titles[letter], _label_positions(along, layout, axis)
         shape = (length,)
-    yield from _text_columns(_("text"), trace.text, shape)
-    yield from _text_columns(_("hover"), trace.customdata, shape, each=lambda number: _("hover {n}", n=number))
+    yield from _text_columns(say("names.text"), trace.text, shape)
+    yield from _text_columns(say("hover"), trace.customdata, shape, each=lambda number: say("numbered_hover", n=number))
 
 
 def _text_columns(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 
 def layer_name(layer: int) -> str:
     """Return "layer 2" in the reader's language."""
-    return _("layer {layer}", layer=layer)
+    return say("names.numbered_layer", layer=layer)
 
 
 def head_name(layer: int, head: int) -> str:
     """Return "layer 2, head 3" in the reader's language."""
-    return _("layer {layer}, head {head}", layer=layer, head=head)
+    return say("layer_head", layer=layer, head=head)

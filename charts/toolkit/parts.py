@@ -7,7 +7,7 @@ import numpy as np
 
 from charts.toolkit import shades, style
 from charts.toolkit.sheet import bar, scatter
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 _FEW_BARS = 20  # vertical bars, each with a number
 # Plotly's uniformtext: numbers of one size, or none rather than tiny ones.
@@ -87,7 +87,7 @@ def bar_rows(
         base = [colours] * len(values) if isinstance(colours, str) else list(colours)
         colours = [style.MASKED if is_cut else colour for colour, is_cut in zip(base, cut, strict=True)]
         pattern = {"shape": ["/" if is_cut else "" for is_cut in cut], "size": 8, "solidity": 0.3}
-        texts = [_("{value} cut", value=text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
+        texts = [say("cut_value", value=text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
     return bar(
         x=values,
         y=np.arange(len(values)),
@@ -129,8 +129,8 @@ def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> di
         base=low,
         width=1.0,
         marker={"color": style.MASKED, "pattern": style.HATCH, "line": {"width": 0}},
-        name=_("masked: cannot be attended to"),
-        hovertemplate=style.hover(_("{token}: masked, cannot be attended to", token="%{x}")),
+        name=say("masked"),
+        hovertemplate=style.hover(say("masked_token", token="%{x}")),
         **more,
     )
 
@@ -140,7 +140,7 @@ def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
     largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
     if not stretch or not 0 < largest < 1:
         return 1.0, ""
-    return largest, " " + _("(stretched: ends at {limit})", limit=style.three_digits(largest))
+    return largest, " " + say("stretched", limit=style.three_digits(largest))
 
 
 def bar_range(values: np.ndarray, *, share: float = 0.16) -> list[float]:

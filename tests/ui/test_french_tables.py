@@ -11,7 +11,6 @@ from streamlit.testing.v1 import AppTest
 
 from tests.ui.test_languages import is_french
 from ui.shell.navigation import GROUPS
-from ui.words.catalogues import catalogue
 from ui.words.texts import ROOT
 from ui.words.translations import read_texts
 from views.training.curves import _SHOWN
@@ -21,6 +20,11 @@ SENTENCE = "the cat sat on the <b> $x$ </s>."
 SIDE = re.compile(r"^[xy]: ")  # the prefix of an axis title
 ANSWERS = ["text", "texte", "output", "sortie"]
 LETTERS = re.compile(r"^[^{]*[A-Za-z]{3}")  # a template that begins with a placeholder would match everything
+FRENCH = {
+    text: read_texts(ROOT, "figures", "fr")[section][key]
+    for section, found in read_texts(ROOT, "figures", "en").items()
+    for key, text in found.items()
+}
 NOT_WORDS = re.compile(r"[·⟨<]|\d")  # a token, a name in the code, a number
 
 
@@ -83,8 +87,7 @@ def test_a_page_and_what_its_tables_say_is_french(
     opened = {code: open_app(page, language=code, **where) for code in ("en", "fr")}
     is_french(opened["fr"], page)
     shown = {code: tables(app) for code, app in opened.items()}
-    table = catalogue("fr")
-    known = [expression(template) for template in table if LETTERS.search(template)]
+    known = [expression(template) for template in FRENCH if LETTERS.search(template)]
     own = {text for text in read_texts(ROOT, page, "fr").values() if isinstance(text, str)}
 
     def unknown(words: str) -> bool:
@@ -92,13 +95,13 @@ def test_a_page_and_what_its_tables_say_is_french(
 
     assert not set(filter(unknown, headings(shown["en"]) & headings(shown["fr"]))) - own
     assert not set(filter(unknown, phrases(shown["en"]) & phrases(shown["fr"]))) - own
-    english = {word for word, french in table.items() if word != french}
+    english = {word for word, french in FRENCH.items() if word != french}
     assert not {text for text in cells(shown["fr"]) | headings(shown["fr"]) if text in english} - own
 
 
 def test_the_history_of_a_training_has_french_headings() -> None:
     history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv").rename(columns=_SHOWN)
-    assert len(history.columns) > 5 and not [name for name in history if name not in catalogue("fr")]
+    assert len(history.columns) > 5 and not [name for name in history if name not in FRENCH]
 
 
 def test_a_cell_without_a_number_is_empty() -> None:

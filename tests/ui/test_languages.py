@@ -15,6 +15,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import choose_text
+from tests.ui.script_texts import script_texts
 from ui.shell.focus import Focus, fit_language
 from ui.shell.navigation import GROUPS, pages
 from ui.shell.share import BUTTON
@@ -31,10 +32,12 @@ VIEWS = ROOT / "views"
 def files(code: str) -> dict[str, Path]:
     """Return all text files of one language by name."""
     of_pages = {path.parent.name: path for path in VIEWS.glob(f"*/{code}.toml")}
-    return {path.stem: path for path in sorted((FRAME / code).glob("*.toml"))} | of_pages
+    figures = {"figures": ROOT / "charts" / "words" / f"{code}.toml"}
+    return {path.stem: path for path in sorted((FRAME / code).glob("*.toml"))} | of_pages | figures
 
 
 ENGLISH = {name: tomllib.loads(path.read_text(encoding="utf-8")) for name, path in files("en").items()}
+ENGLISH["figures"]["browser"] = {text: text for text in script_texts()}
 FRENCH = files("fr")
 LESSONS = sorted((ROOT / "lessons" / "fr").glob("*.toml"))
 OPENINGS = sorted([*ROOT.glob("checkpoints/*/opening.toml"), *ROOT.glob("transformer/files/packaged/*/opening.toml")])
@@ -110,13 +113,6 @@ def test_french_typography(path: Path) -> None:
             continue
         if isinstance(value, str) and not place.startswith("code_") and not is_formula(value):
             assert not NARROW_SPACES.search(value), f"{place}: {value}"
-
-
-def test_french_typography_of_the_messages() -> None:
-    translated = [
-        line for line in (FRAME / "fr" / "messages.po").read_text("utf-8").splitlines() if line[:6] == "msgstr"
-    ]
-    assert translated and not [line for line in translated if NARROW_SPACES.search(line)]
 
 
 ENGLISH_LESSONS = [tomllib.loads(path.read_text("utf-8")) for path in sorted((ROOT / "lessons" / "en").glob("*.toml"))]

@@ -1,4 +1,4 @@
-"""Every text of every figure is marked for translation, and nothing else is."""
+"""Every text of every figure is in charts/words, and nothing else is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.style import escape
 from tests.figures import WORDS, every_figure, sequence, small_lens
-from ui.words.catalogues import catalogue
+from ui.words.texts import ROOT
+from ui.words.translations import read_texts
 from views.add_norm import residual_figures
 from views.attention import attention_row_figures
 from views.decoding import decoding_figures
@@ -122,14 +123,14 @@ def variants(tokens, causal_view) -> dict:
 
 @pytest.fixture
 def in_french(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "_gettext", lambda template: catalogue("fr").get(template, template))
+    monkeypatch.setattr(words, "_read", lambda: read_texts(ROOT, "figures", "fr"))
 
 
 @pytest.fixture(scope="module")
 def french(tokens, target, causal_view, candidates) -> dict:
     """Return every figure, drawn in French."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "_gettext", lambda template: catalogue("fr").get(template, template))
+        patch.setattr(words, "_read", lambda: read_texts(ROOT, "figures", "fr"))
         return {**every_figure(tokens, target, causal_view, candidates), **curves()}
 
 
@@ -162,13 +163,14 @@ def _lines(node: object, keys: set[str], key: str = "") -> Iterator[str]:
 def test_every_text_of_every_figure_is_marked(
     tokens, target, causal_view, candidates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(words, "_gettext", lambda template: f"⟦{template}⟧")
+    marked = {section: {key: f"⟦{text}⟧" for key, text in each.items()} for section, each in words.english().items()}
+    monkeypatch.setattr(words, "_read", lambda: marked)
     made = {**every_figure(tokens, target, causal_view, candidates), **variants(tokens, causal_view), **curves()}
     found = {(line, name) for name, figure in made.items() for line in lines(figure)}
     assert sum("⟦" in line for line, _ in found) > 200
     # A marked text may take two lines.
     missing = sorted(f"{name}: {line}" for line, name in found if not {"⟦", "⟧"} & {*line} and is_english(line))
-    assert not missing, "mark them with _() where they are written:\n" + "\n".join(missing)
+    assert not missing, "move them to charts/words/en.toml:\n" + "\n".join(missing)
 
 
 def test_a_figure_in_french(figures: dict, french: dict) -> None:

@@ -11,14 +11,13 @@ from torch import nn
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.models import Model
 from transformer.runs.traces import Trace
-from transformer.text.message import Message
 
-REST = Message("adding, masks")
-_STACKS = {"encoder": Message("encoder"), "decoder": Message("decoder")}
+REST = "adding, masks"
+_STACKS = {"encoder": "encoder", "decoder": "decoder"}
 _SUBLAYERS = {
-    "self_attention": Message("self-attention"),
-    "cross_attention": Message("cross-attention"),
-    "feed_forward": Message("feed-forward"),
+    "self_attention": "self-attention",
+    "cross_attention": "cross-attention",
+    "feed_forward": "feed-forward",
 }
 
 
@@ -119,32 +118,32 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
         stack = getattr(model, name, None)
         if stack is None:
             continue
-        yield Message("{stack} embedding", stack=_STACKS[name]), Message("embedding"), stack.embedding
+        yield f"{_STACKS[name]} embedding", "embedding", stack.embedding
         for encoding in (stack.embedding.position_encoding, stack.position_bias):
             if encoding is not None:
-                yield Message("{stack} embedding", stack=_STACKS[name]), Message("positions"), encoding
+                yield f"{_STACKS[name]} embedding", "positions", encoding
         for index, layer in enumerate(stack.layers):
-            block = Message("{stack} layer {layer}", stack=_STACKS[name], layer=index)
+            block = f"{_STACKS[name]} layer {index}"
             for sublayer in _SUBLAYERS:
                 if getattr(layer, sublayer, None) is not None:
                     yield block, _SUBLAYERS[sublayer], getattr(layer, sublayer)
             for child in layer.children():
                 if isinstance(child, nn.Conv1d):
-                    yield block, Message("convolution"), child
+                    yield block, "convolution", child
                 elif isinstance(child, LayerNorm | RMSNorm):
                     yield block, type(child).__name__, child
             yield block, REST, layer
         if (relative := getattr(stack, "relative_embedding", None)) is not None:
-            yield Message("{stack} embedding", stack=_STACKS[name]), Message("positions"), relative
+            yield f"{_STACKS[name]} embedding", "positions", relative
         if stack.final_norm is not None:
-            yield Message("{stack} final norm", stack=_STACKS[name]), type(stack.final_norm).__name__, stack.final_norm
+            yield f"{_STACKS[name]} final norm", type(stack.final_norm).__name__, stack.final_norm
         if getattr(stack, "vocabulary_projection", None) is not None:
-            yield Message("projection"), Message("projection"), stack.vocabulary_projection
+            yield "projection", "projection", stack.vocabulary_projection
     if getattr(model, "classifier", None) is not None:
-        yield Message("classifier"), Message("projection"), model.classifier
+        yield "classifier", "projection", model.classifier
     if getattr(model, "next_sentence", None) is not None:
-        yield Message("next-sentence head"), Message("next-sentence head"), model.next_sentence
-    yield Message("everything else"), REST, model
+        yield "next-sentence head", "next-sentence head", model.next_sentence
+    yield "everything else", REST, model
 
 
 def _merge_costs(costs: list[Cost]) -> tuple[Cost, ...]:

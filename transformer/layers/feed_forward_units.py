@@ -14,7 +14,6 @@ import numpy as np
 from transformer.files.checkpoints import Checkpoint
 from transformer.layers.norms import denominators, norm_parameters
 from transformer.runs.traces import Trace
-from transformer.text.message import Message
 from transformer.variants.output_heads import TokenHead
 
 
@@ -69,18 +68,19 @@ class UnitWords:
     logits: bool
 
 
-def why_no_words(checkpoint: Checkpoint, stack: str) -> Message | None:
+def why_no_words(checkpoint: Checkpoint, stack: str) -> str | None:
     """Return why the output of units cannot be read as words in this stack; ``None`` if it can."""
     module = getattr(checkpoint.model, stack)
     if isinstance(getattr(module, "vocabulary_projection", None), TokenHead):
-        return Message(
-            "In this model, a separate head, norm(f(x W + b)), lies between the residual stream and the words. It is "
-            "not linear: the effect of one unit on a logit depends on all others and cannot be given alone."
+        return (
+            "In this model, a separate head, norm(f(x W + b)), lies between the residual stream and the "
+            "words. It is not linear: the effect of one unit on a logit depends on all others and cannot be "
+            "given alone."
         )
     if not hasattr(module, "vocabulary_projection") and getattr(module.embedding, "projection", None) is not None:
-        return Message(
-            "In this model, the rows of the embedding matrix are shorter than the vectors of the residual stream, so a "
-            "unit cannot be compared with a row."
+        return (
+            "In this model, the rows of the embedding matrix are shorter than the vectors of the residual "
+            "stream, so a unit cannot be compared with a row."
         )
     return None
 

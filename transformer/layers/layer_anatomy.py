@@ -12,7 +12,6 @@ from transformer.layer_norm import RMSNorm
 from transformer.layers.positional_encodings import rotary_of
 from transformer.models import Model
 from transformer.positions import LearnedEncoding, RotaryEncoding
-from transformer.text.message import N_, Message
 from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
@@ -24,9 +23,9 @@ NORMS = {
     "RMSNorm": r"N(x) = \gamma\,\frac{x}{\sqrt{\operatorname{mean}(x^2) + \varepsilon}}",
 }
 _SCALINGS = {
-    NoneType: Message("nothing"),
-    FactorScaling: Message("one factor per pair"),
-    LinearScaling: Message("one factor"),
+    NoneType: "nothing",
+    FactorScaling: "one factor per pair",
+    LinearScaling: "one factor",
     Llama3Scaling: "Llama 3",
     Yarn: "YaRN",
     LongRope: "LongRoPE",
@@ -59,60 +58,60 @@ def anatomy(model: Model, stack: str, layer: int) -> tuple[Part, ...]:
 def _order(stack: nn.Module, block: nn.Module) -> Part:
     writes = ("A", "C", "F") if getattr(block, "cross_attention", None) is not None else ("A", "F")
     if isinstance(block, ParallelLayer):
-        place, formula = Message("before both, in parallel"), r"x \leftarrow x + A(N_1(x)) + F(N_2(x))"
+        place, formula = "before both, in parallel", r"x \leftarrow x + A(N_1(x)) + F(N_2(x))"
     else:
         template = r"x \leftarrow N(x + %s(x))"
-        place = Message("after each sub-layer (post-norm)")
+        place = "after each sub-layer (post-norm)"
         if isinstance(block, SandwichLayer):
-            template, place = r"x \leftarrow x + N'(%s(N(x)))", Message("before and after each sub-layer")
+            template, place = r"x \leftarrow x + N'(%s(N(x)))", "before and after each sub-layer"
         elif block.pre_norm:
-            template, place = r"x \leftarrow x + %s(N(x))", Message("before each sub-layer (pre-norm)")
+            template, place = r"x \leftarrow x + %s(N(x))", "before each sub-layer (pre-norm)"
         formula = r",\; ".join(template % write for write in writes)
     if isinstance(block, ConvolvedLayer):
         formula += r",\; x \leftarrow N(x + f(\operatorname{conv}(x_{\text{in}})))"
-    final = type(stack.final_norm).__name__ if stack.final_norm is not None else Message("none")
-    return Part(N_("order"), formula, ((N_("position of the norms"), place), (N_("norm after the last layer"), final)))
+    final = type(stack.final_norm).__name__ if stack.final_norm is not None else "none"
+    return Part("order", formula, (("position of the norms", place), ("norm after the last layer", final)))
 
 
 def _norm(norm: nn.Module) -> Part:
     kind = type(norm).__name__
     numbers = "γ" if isinstance(norm, RMSNorm) else "γ, β"
     facts = (
-        (N_("kind of norm"), kind),
-        (N_("its numbers"), f"{numbers}: {norm.weight.shape[0]}"),
+        ("kind of norm", kind),
+        ("its numbers", f"{numbers}: {norm.weight.shape[0]}"),
         ("ε", f"{norm.epsilon:g}"),
     )
-    return Part(N_("norms"), NORMS[kind], facts)
+    return Part("norms", NORMS[kind], facts)
 
 
 def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> Part:
     attention = block.self_attention
-    name, where, formula = Message("none"), Message("nowhere"), "–"
+    name, where, formula = "none", "nowhere", "–"
     if (encoding := stack.embedding.position_encoding) is not None:
-        name = Message("learned") if isinstance(encoding, LearnedEncoding) else Message("sines and cosines")
-        where, formula = Message("added to the embedding"), r"x = E[\text{id}] + P[\text{pos}]"
+        name = "learned" if isinstance(encoding, LearnedEncoding) else "sines and cosines"
+        where, formula = "added to the embedding", r"x = E[\text{id}] + P[\text{pos}]"
     if isinstance(attention.rotary, RotaryEncoding | PartialRotaryEncoding):
-        name, where = Message("rotary"), Message("in every layer: queries and keys are rotated")
+        name, where = "rotary", "in every layer: queries and keys are rotated"
         formula = r"s_{ij} \propto (R_i\, q_i) \cdot (R_j\, k_j)"
     elif stack.position_bias is not None:
-        name, where = Message("relative"), Message("in every layer: added to the scores")
+        name, where = "relative", "in every layer: added to the scores"
         formula = r"s_{ij} \mathrel{+}= b_{j - i}"
     elif isinstance(attention, DisentangledAttention):
-        name, where = Message("disentangled"), Message("in every layer: added to the scores")
+        name, where = "disentangled", "in every layer: added to the scores"
         formula = r"s_{ij} \propto q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} + k_j \cdot r'_{\delta(j,i)}"
     elif "alibi" in kinds:
-        name, where = "ALiBi", Message("in every layer: added to the scores")
+        name, where = "ALiBi", "in every layer: added to the scores"
         formula = r"s_{ij} \mathrel{-}= m_h\, |i - j|"
     if len(kinds) > 1:
-        name, where = Message("several kinds"), Message("at several locations")
+        name, where = "several kinds", "at several locations"
     elif "unknown" in kinds:
-        name, where, formula = Message("not established"), Message("not established"), "–"
+        name, where, formula = "not established", "not established", "–"
     facts = (
-        (N_("kind of positions"), name),
-        (N_("where they enter"), where),
-        (N_("wavelengths stretched by"), _SCALINGS[type(rotary_of(attention).scaling)]),
+        ("kind of positions", name),
+        ("where they enter", where),
+        ("wavelengths stretched by", _SCALINGS[type(rotary_of(attention).scaling)]),
     )
-    return Part(N_("positions"), formula, facts)
+    return Part("positions", formula, facts)
 
 
 def _attention(attention: nn.Module) -> Part:
@@ -127,18 +126,18 @@ def _attention(attention: nn.Module) -> Part:
         product = rf"{cap:g} \tanh\big({product} / {cap:g}\big)"
     window = getattr(attention, "window", None)
     facts = (
-        (N_("query heads"), f"{n_heads} × {width}"),
-        (N_("key and value heads"), f"{keys} × {width}"),
+        ("query heads", f"{n_heads} × {width}"),
+        ("key and value heads", f"{keys} × {width}"),
         ("W_Q", _shape(attention.query_projection)),
         ("W_K, W_V", _shape(attention.key_projection)),
         ("W_O", _shape(attention.output_projection)),
-        (N_("biases of Q, K, V"), _yes(attention.query_projection.bias is not None)),
-        (N_("bias of W_O"), _yes(attention.output_projection.bias is not None)),
-        (N_("norms of queries and keys"), _yes(getattr(attention, "query_norm", None) is not None)),
-        (N_("attends back by at most"), Message("everything") if window is None else str(window)),
+        ("biases of Q, K, V", _yes(attention.query_projection.bias is not None)),
+        ("bias of W_O", _yes(attention.output_projection.bias is not None)),
+        ("norms of queries and keys", _yes(getattr(attention, "query_norm", None) is not None)),
+        ("attends back by at most", "everything" if window is None else str(window)),
     )
     bias = " + b_O" if attention.output_projection.bias is not None else ""
-    return Part(N_("attention"), rf"A = \operatorname{{softmax}}\Big({product}\Big) V\, W_O{bias}", facts)
+    return Part("attention", rf"A = \operatorname{{softmax}}\Big({product}\Big) V\, W_O{bias}", facts)
 
 
 def _feed_forward(layer: nn.Module) -> Part:
@@ -149,11 +148,11 @@ def _feed_forward(layer: nn.Module) -> Part:
     matrices = {"W_g": layer.gate_projection} if gated else {}
     matrices |= {"W_1": layer.input_projection, "W_2": layer.output_projection}
     facts = (
-        (N_("activation f"), layer.activation.__name__),
-        (N_("matrices"), ", ".join(f"{name} {_shape(matrix)}" for name, matrix in matrices.items())),
-        (N_("its biases"), _yes(bias)),
+        ("activation f", layer.activation.__name__),
+        ("matrices", ", ".join(f"{name} {_shape(matrix)}" for name, matrix in matrices.items())),
+        ("its biases", _yes(bias)),
     )
-    return Part(N_("feed-forward"), formula, facts)
+    return Part("feed-forward", formula, facts)
 
 
 def _size(block: nn.Module) -> Part:
@@ -164,17 +163,17 @@ def _size(block: nn.Module) -> Part:
     total = sum(parameter.numel() for parameter in block.parameters())
     numbers = (attention, feed_forward, total - attention - feed_forward, total)
     facts = (
-        (N_("numbers in attention"), attention),
-        (N_("numbers in feed-forward"), feed_forward),
-        (N_("numbers in the layer"), total),
+        ("numbers in attention", attention),
+        ("numbers in feed-forward", feed_forward),
+        ("numbers in the layer", total),
     )
     formula = "{} + {} + {} = {}".format(*(f"{number:,}".replace(",", r"\,") for number in numbers))
-    return Part(N_("size"), formula, facts)
+    return Part("size", formula, facts)
 
 
 def _shape(linear: nn.Linear) -> str:
     return f"{linear.in_features} × {linear.out_features}"
 
 
-def _yes(there: bool) -> Message:
-    return Message("yes") if there else Message("no")
+def _yes(there: bool) -> str:
+    return "yes" if there else "no"

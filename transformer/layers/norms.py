@@ -10,7 +10,6 @@ import numpy as np
 from transformer.files.checkpoints import Checkpoint
 from transformer.layers.residual_stream import SubLayer, residual_identity, sublayers
 from transformer.runs.traces import Trace
-from transformer.text.message import N_
 
 
 @dataclass(frozen=True)
@@ -64,21 +63,21 @@ class NormSteps:
         rows = slice(first, first + count)
         if self.bias is None:
             return {
-                N_("dimension"): np.arange(len(self.x))[rows],
+                "dimension": np.arange(len(self.x))[rows],
                 "x": self.x[rows],
                 "÷ √(mean(x²) + ε)": self.normalized[rows],
                 "γ": self.gain[rows],
-                N_("output"): self.output[rows],
+                "output": self.output[rows],
             }
         return {
-            N_("dimension"): np.arange(len(self.x))[rows],
+            "dimension": np.arange(len(self.x))[rows],
             "x": self.x[rows],
             "x − μ": (self.x - np.float32(self.mean))[rows],
             "÷ √(σ² + ε)": self.normalized[rows],
             "γ": self.gain[rows],
             "β": self.bias[rows],
-            N_("output"): self.output[rows],
-            N_("with (σ + ε)"): self.textbook[rows],
+            "output": self.output[rows],
+            "with (σ + ε)": self.textbook[rows],
         }
 
     @property

@@ -5,6 +5,7 @@ A norm is linear as long as its σ is held fixed, and β is a summand of its own
 Residual and Normalization Layers", §3): ``direct_logit_attribution`` carries a row of W backwards through the norms.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +14,6 @@ import numpy as np
 from torch import Tensor
 
 from transformer.runs.traces import Trace
-from transformer.text.message import Message
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 CONVOLUTION = "convolution"  # part of DeBERTa-v2's first layer
@@ -39,14 +39,23 @@ class SubLayer:
     after: str
 
     @property
-    def label(self) -> Message:
+    def label(self) -> str:
         """Label of the sub-layer."""
         return {
-            "self_attention": Message("{layer} self-attention", layer=self.layer),
-            "cross_attention": Message("{layer} cross-attention", layer=self.layer),
-            "feed_forward": Message("{layer} feed-forward", layer=self.layer),
-            "convolution": Message("{layer} convolution", layer=self.layer),
+            "self_attention": f"{self.layer} self-attention",
+            "cross_attention": f"{self.layer} cross-attention",
+            "feed_forward": f"{self.layer} feed-forward",
+            "convolution": f"{self.layer} convolution",
         }[self.kind]
+
+
+_SENTENCES = {  # forms of labels, and what a sentence says for them
+    r"embedding: (token|position)": r"the embedding of the \1",
+    r"(\d+) β of (.+)": r"β of \2 in layer \1",
+    r"(\d+) bias of (.+)": r"the bias of \2 in layer \1",
+    r"(\d+) (self-attention|cross-attention|feed-forward|convolution)": r"the \2 of layer \1",
+    r"(self|cross)-attention (\d+)\.(\d+)": r"\1-attention, layer \2, head \3",
+}
 
 
 def label_in_sentence(label: str) -> str:
@@ -55,24 +64,10 @@ def label_in_sentence(label: str) -> str:
     "2 cross-attention" becomes "the cross-attention of layer 2", "embedding: token" becomes "the embedding of the
     token".
     """
-    if not isinstance(label, Message):
-        return label
-    layer, head, name = (label.values.get(key) for key in ("layer", "head", "name"))
-    sentences = {
-        "embedding: token": Message("the embedding of the token"),
-        "embedding: position": Message("the embedding of the position"),
-        "{layer} β of {name}": Message("β of {name} in layer {layer}", layer=layer, name=name),
-        "{layer} bias of {name}": Message("the bias of {name} in layer {layer}", layer=layer, name=name),
-        "{layer} self-attention": Message("the self-attention of layer {layer}", layer=layer),
-        "{layer} cross-attention": Message("the cross-attention of layer {layer}", layer=layer),
-        "{layer} feed-forward": Message("the feed-forward of layer {layer}", layer=layer),
-        "{layer} convolution": Message("the convolution of layer {layer}", layer=layer),
-        "self-attention {layer}.{head}": Message("self-attention, layer {layer}, head {head}", layer=layer, head=head),
-        "cross-attention {layer}.{head}": Message(
-            "cross-attention, layer {layer}, head {head}", layer=layer, head=head
-        ),
-    }
-    return sentences.get(label.template, label)
+    for form, sentence in _SENTENCES.items():
+        if found := re.fullmatch(form, label):
+            return found.expand(sentence)
+    return label
 
 
 def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
@@ -161,7 +156,7 @@ def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarra
     steps = sublayers(trace, stack)
     names = [steps[0].before, *(step.after for step in steps)]
     lengths = np.stack([np.linalg.norm(trace.values(name), axis=-1) for name in names])
-    return (Message("embedding"), *(step.label for step in steps)), lengths
+    return ("embedding", *(step.label for step in steps)), lengths
 
 
 def contributions(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
@@ -201,29 +196,28 @@ class Part(NamedTuple):
     head: int = -1
 
     @property
-    def label(self) -> Message:
+    def label(self) -> str:
         """Label for this part's row in a figure."""
-        place = {"layer": self.layer, "head": self.head}
         labels = {
-            "token": Message("embedding: token"),
-            "position": Message("embedding: position"),
-            "segment": Message("embedding: segment"),
-            "embedding_norm": Message("embedding: β of its norm"),
-            "final_norm": Message("β of the final norm"),
-            "logit_bias": Message("bias of the logit"),
-            "head_bias": Message("bias of the last step"),
-            "head_norm": Message("β of the last step"),
-            "edits": Message("the edits"),
-            "self_attention": Message("self-attention {layer}.{head}", **place),
-            "cross_attention": Message("cross-attention {layer}.{head}", **place),
-            "feed_forward": Message("{layer} feed-forward", layer=self.layer),
-            "convolution": Message("{layer} convolution", layer=self.layer),
+            "token": "embedding: token",
+            "position": "embedding: position",
+            "segment": "embedding: segment",
+            "embedding_norm": "embedding: β of its norm",
+            "final_norm": "β of the final norm",
+            "logit_bias": "bias of the logit",
+            "head_bias": "bias of the last step",
+            "head_norm": "β of the last step",
+            "edits": "the edits",
+            "self_attention": f"self-attention {self.layer}.{self.head}",
+            "cross_attention": f"cross-attention {self.layer}.{self.head}",
+            "feed_forward": f"{self.layer} feed-forward",
+            "convolution": f"{self.layer} convolution",
         }
         if self.kind in labels:
             return labels[self.kind]
         if self.kind.endswith("_norm"):
-            return Message("{layer} β of {name}", layer=self.layer, name=self.kind)
-        return Message("{layer} bias of {name}", layer=self.layer, name=self.kind.removesuffix("_bias"))
+            return f"{self.layer} β of {self.kind}"
+        return f"{self.layer} bias of {self.kind.removesuffix('_bias')}"
 
 
 def array(tensor: Tensor) -> np.ndarray:

@@ -13,7 +13,6 @@ import numpy as np
 
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
-from transformer.text.message import Message
 from transformer.text.tokens import Token, TokenSequence
 
 
@@ -295,7 +294,7 @@ def stream_similarity(first: Trace, second: Trace, stack: str) -> StreamSimilari
         x, y = first.values(name)[one].astype(np.float64), second.values(name)[two].astype(np.float64)
         lengths = np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)
         rows.append(np.divide((x * y).sum(axis=-1), lengths, out=np.zeros(len(x)), where=lengths > 0))
-    steps = (Message("embedding"), *(Message("layer {layer}", layer=layer) for layer in layers))
+    steps = ("embedding", *(f"layer {layer}" for layer in layers))
     return StreamSimilarity(steps, alignment, np.clip(np.stack(rows), -1.0, 1.0))
 
 

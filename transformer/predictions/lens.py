@@ -19,10 +19,9 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.layers.residual_stream import sublayers as sublayers_of
 from transformer.predictions.answer_probabilities import divergence, entropy
 from transformer.runs.traces import Trace
-from transformer.text.message import Message
 from transformer.variants.output_heads import FirstTokenClassifier
 
-WHOLE = Message("whole input")
+WHOLE = "whole input"
 
 
 @dataclass(frozen=True)
@@ -233,9 +232,9 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
     start, *after = _streams_between(trace.checkpoint)
     if sublayers:
         found = sublayers_of(trace, stack)
-        return (Message("embedding"), *(step.label for step in found)), (start, *(step.after for step in found))
-    names = (Message("layer {layer}", layer=layer) for layer in range(len(after)))
-    return (Message("embedding"), *names), (start, *after)
+        return ("embedding", *(step.label for step in found)), (start, *(step.after for step in found))
+    names = (f"layer {layer}" for layer in range(len(after)))
+    return ("embedding", *names), (start, *after)
 
 
 @torch.inference_mode()

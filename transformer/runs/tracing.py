@@ -30,7 +30,6 @@ from transformer.runs.recording_size import check_recording, is_recorded_by_laye
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import reduce_activations
 from transformer.runs.traces import Trace
-from transformer.text.message import Message
 from transformer.text.tokens import TokenSequence
 
 
@@ -84,7 +83,7 @@ def trace_of(run: Run) -> Trace:
     source = source_tensor(checkpoint, run.sentence, pads=run.source_pads) if config.has_encoder else None
     read: list[int] | None = None
     written: list[int] = []
-    notes: list[Message] = []
+    notes: list[str] = []
     activations: Mapping[str, Activation] | None = None
     if config.has_decoder:
         if not run.output:
@@ -98,12 +97,10 @@ def trace_of(run: Run) -> Trace:
             prompt, answer, finished = _answer(run, source)
         # A caller who asks for only the next token knows that it is one.
         if not finished and run.strategy != Greedy(1):
-            notes.append(
-                Message("The output did not end within {count} tokens; it was stopped there.", count=len(answer))
-            )
+            notes.append(f"The output did not end within {len(answer)} tokens; it was stopped there.")
         whole, pads = prompt + answer, padding_ids(checkpoint, target_pads)
         read, written = (whole[:-1] + pads, whole[1:] + pads) if answer else (whole + pads, [])
-        what = Message("The target") if config.has_encoder else Message("The sentence with its target")
+        what = "The target" if config.has_encoder else "The sentence with its target"
         check_length(checkpoint, len(read), what, target_pads)
     notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
     n_read = len(read or ())
@@ -198,13 +195,11 @@ def add_predicted_output(run: Trace) -> Trace:
     return replace(run, prediction=prediction, text=text)
 
 
-def _padding_notes(source: int, target: int) -> list[Message]:
+def _padding_notes(source: int, target: int) -> list[str]:
     """Return a sentence for each side that received <pad> tokens."""
-    padded = [(source, Message("the source")), (target, Message("the target"))]
+    padded = [(source, "the source"), (target, "the target")]
     return [
-        Message("{count} <pad> token was added to {what}.", count=count, what=what)
-        if count == 1
-        else Message("{count} <pad> tokens were added to {what}.", count=count, what=what)
+        f"{count} <pad> token was added to {what}." if count == 1 else f"{count} <pad> tokens were added to {what}."
         for count, what in padded
         if count
     ]

@@ -14,7 +14,6 @@ from transformer.predictions.answer_probabilities import Answer
 from transformer.predictions.comparison import Piece, word_diff
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
-from transformer.text.message import N_
 from ui.lab.experiments import experiment_with
 from ui.shell.choice import one_of
 from ui.shell.guidance.way import read_aloud
@@ -279,7 +278,7 @@ def show_steps(p: Page, effect: Experiment) -> None:
             charts.figures.edit_effects.candidates_before_and_after(
                 rows,
                 names=(common("effect.before_short"), common("effect.after_short")),
-                axis=N_("next-token probability") if writes else N_("probability"),
+                axis="next-token probability" if writes else "probability",
             ),
             name="candidates-before-and-after",
             caption=common("effect.candidates_caption" if writes else "effect.candidates_caption_at_once"),

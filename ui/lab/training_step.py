@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.figures.gradients import gradient_by_block, gradient_rows
 from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 from transformer.layers.gradient_step import TrainingStep, training_step
 from ui.compute.jobs import jobs
 from ui.shell import choice
@@ -171,7 +171,7 @@ def _by_block(p: Page, step: TrainingStep) -> go.Figure:
 
 
 def _in_stack(stack: str, what: int | str) -> str:
-    return _("encoder {layer}", layer=what) if stack == "encoder" else _("decoder {layer}", layer=what)
+    return say("encoder", layer=what) if stack == "encoder" else say("decoder", layer=what)
 
 
 def _snippet(p: Page, arguments: dict[str, object]) -> str:

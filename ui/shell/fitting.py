@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from charts.toolkit.words import _
+from charts.toolkit.words import localize
 from transformer.config import ModelConfig
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import STACKS, Trace
@@ -18,8 +18,10 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
         near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
         # With a single stack there is no choice, so a line is needed only if cross-attention was requested.
         if focus.stack not in STACKS or focus.kind != "self":
-            missing = _(f"{focus.stack[:20]} {focus.kind[:20]}-attention")  # a typed address may contain anything
-            notes.append(common("note.attention", missing=missing, shown=_(f"{near[0]} {near[1]}-attention")))
+            missing = localize(
+                f"{focus.stack[:20]} {focus.kind[:20]}-attention"
+            )  # a typed address may contain anything
+            notes.append(common("note.attention", missing=missing, shown=localize(f"{near[0]} {near[1]}-attention")))
         focus = replace(focus, stack=near[0], kind=near[1])
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
     for name, count in (("layer", n_layers), ("head", config.heads_in(focus.stack))):

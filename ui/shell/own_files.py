@@ -10,7 +10,7 @@ import streamlit as st
 
 from transformer.errors import InputError
 from transformer.pictures import image_files
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 
 MOST_OWN = 4  # files per session; the oldest goes first
 _OWN, _PROBLEM = "files: own", "files: problem"
@@ -22,7 +22,7 @@ def take_file(data: bytes) -> str:
     try:
         text = image_files.image_text(data)
     except InputError as error:
-        st.session_state[_PROBLEM] = translate(error)
+        st.session_state[_PROBLEM] = problem_text(error)
         return ""
     kept = {name: file for name, file in own_files().items() if name != text} | {text: data}
     st.session_state[_OWN] = dict(list(kept.items())[-MOST_OWN:])

@@ -17,6 +17,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import transformer
+from charts.toolkit.words import localize
 from transformer.config import ModelConfig, PictureConfig
 from transformer.errors import NotExposedError
 from transformer.files.names import OWN_CODE
@@ -64,7 +65,7 @@ from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import is_chosen, token_strip
 from ui.shell.telling_head import fit_head
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
@@ -400,7 +401,7 @@ def _draw_frame(
         p.nothing_to_show(common(f"problem.{lacking}", name=as_plain(p.checkpoint.name)))
     lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear
     with lines:
-        about_sentence = (*map(translate, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
+        about_sentence = (*map(localize, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
         _say((*shared_focus.notes(), *about_sentence))
     return corner, lines
 
@@ -427,18 +428,18 @@ def guard() -> Iterator[None]:
     except transformer.InputError as error:
         if line := shared_focus.cut_line():  # shown before any other problem with the sentence
             st.warning(as_plain(line), icon=":material/content_cut:")
-        st.warning(as_plain(translate(error)), icon=":material/edit:")
+        st.warning(as_plain(problem_text(error)), icon=":material/edit:")
     except transformer.NotFiniteError as error:
-        st.warning(as_plain(translate(error)), icon=":material/all_inclusive:")
+        st.warning(as_plain(problem_text(error)), icon=":material/all_inclusive:")
     except NotExposedError as error:  # a guest of ``transformers`` has no such part
-        st.info(as_plain(translate(error)), icon=":material/visibility_off:")
+        st.info(as_plain(problem_text(error)), icon=":material/visibility_off:")
     except Exception as error:  # the reader gets a sentence about any error
         number = f"{random.randrange(16**6):06X}"
         _LOG.exception("a page failed, number %s", number)
         if public():
             st.error(common("problem.hidden", number=number), icon=":material/error:")
             return
-        st.error(common("problem.unexpected", message=as_plain(translate(error))), icon=":material/error:")
+        st.error(common("problem.unexpected", message=as_plain(problem_text(error))), icon=":material/error:")
         with st.expander(common("problem.details")):
             st.code("".join(traceback.format_exception(error)), language="text")
 
@@ -475,7 +476,7 @@ def _open_checkpoint(p: Page) -> tuple[str, ...]:
         p.focus, untold = fit_prompt(p.focus, as_it_came)
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
-        name, message = as_plain(p.focus.checkpoint), as_plain(translate(error))
+        name, message = as_plain(p.focus.checkpoint), as_plain(problem_text(error))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
     return (*unknown, *untold)

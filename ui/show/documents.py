@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from charts.documents.document import document
 from charts.documents.document_parts import Part
-from ui.words.catalogues import browser_words
+from ui.words.figure_texts import browser_words
 from ui.words.texts import language
 
 

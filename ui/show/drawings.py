@@ -31,7 +31,7 @@ from ui.shell.actions import (
 )
 from ui.shell.events import heard, one_of, whole_number, whole_numbers
 from ui.shell.reducer import Meaning, send
-from ui.words.catalogues import browser_words
+from ui.words.figure_texts import browser_words
 from ui.words.texts import language
 
 _PICTURE = st.components.v2.component("glassformer_canvas", js=picture_script())

@@ -13,7 +13,7 @@ import streamlit as st
 from charts.toolkit.figure_table import figure_table
 from ui.shell.events import component
 from ui.show.csv_files import as_csv
-from ui.words.catalogues import browser_words
+from ui.words.figure_texts import browser_words
 from ui.words.texts import common
 
 _pictures = component("figure_export", Path(__file__).with_name("exports.bundle.js"))

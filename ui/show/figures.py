@@ -19,13 +19,13 @@ import streamlit as st
 from charts.toolkit.altair_size import localize_numbers
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
+from charts.toolkit.words import localize
 from ui.compute.loading import REPOSITORY
 from ui.compute.store import store
 from ui.shell.fragments import fragment
 from ui.shell.presentation.presenter import for_a_room, is_presenting
 from ui.show.csv_files import as_csv
 from ui.show.exports import exports, figure_kind
-from ui.words.catalogues import gettext
 from ui.words.texts import common
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def show_table(
     """Show a table over the full width: three significant digits on the screen, full precision in its CSV.
 
     Args:
-        table: The table; its headings are English or texts of the page, and are translated by the session's catalogue.
+        table: The table; its headings are English or texts of the page, and are localized.
         name: As in ``show_figure``.
         caption: Markdown below the table.
         height: Height in pixels, or "auto".
@@ -170,7 +170,7 @@ def show_table(
             formulas: with the decimals of the column, −0.000109 × 16 would read −0.0001 × 16 = −0.0017.
         options: Passed to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned.
     """
-    headings = {column: gettext(column) for column in table if isinstance(column, str)}
+    headings = {column: localize(column) for column in table if isinstance(column, str)}
     configured = {headings.get(column, column): how for column, how in options.get("column_config", {}).items()}
     table = table.rename(columns=headings)
     digits = {

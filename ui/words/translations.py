@@ -44,12 +44,14 @@ def names_of_languages(folder: Path) -> dict[str, str]:
 def read_texts(root: Path, name: str, language: str) -> dict[str, Any]:
     """Return the texts of that name merged with the English ones, shared by all sessions.
 
-    Those of a page are with its views, ``views/<name>/<language>.toml``; those of the frame in ``ui/words/<language>``.
+    Those of a page are with its views, ``views/<name>/<language>.toml``; those of the frame in ``ui/words/<language>``,
+    and "figures" in ``charts/words/<language>.toml``.
 
     Raises:
         FileNotFoundError: If there is no English file.
     """
-    place = f"{root}/ui/words/*/{name}.toml" if name in SHARED else f"{root}/views/{name}/*.toml"
+    folders = {**dict.fromkeys(SHARED, f"ui/words/*/{name}.toml"), "figures": "charts/words/*.toml"}
+    place = f"{root}/{folders.get(name, f'views/{name}/*.toml')}"
     english = place.replace("*", ENGLISH)
     if (english_changed := changed_at(english)) is None:
         raise FileNotFoundError(f"there is no file {english}: every text is in English first")

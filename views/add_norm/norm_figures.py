@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import stack_panels, stacked_height
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -24,7 +23,7 @@ def norm_statistics(
     mean_after: Any,
     std_after: Any,
     tokens: TokenSequence,
-    after: str = N_("after normalising"),
+    after: str = "after normalising",
 ) -> go.Figure:
     """Draw mean and standard deviation of every token's vector, before and after LayerNorm.
 
@@ -32,8 +31,8 @@ def norm_statistics(
     """
     axes, sizes = ("token",), {"token": len(tokens)}
     panels = [
-        (_("mean"), mean_before, mean_after),
-        (_("standard deviation"), std_before, std_after),
+        (say("names.mean"), mean_before, mean_after),
+        (say("add_norm.standard_deviation"), std_before, std_after),
     ]
     heights = [118.0, 118.0]
     figure = stack_panels([name for name, *_ in panels], heights=heights)
@@ -50,8 +49,8 @@ def norm_statistics(
             row=row,
         )
         for values, label, colour, symbol in (
-            (old, _("before"), style.CATEGORICAL[1], "circle-open"),
-            (new, style.escape(_(after)), style.CATEGORICAL[0], "circle"),
+            (old, say("names.before"), style.CATEGORICAL[1], "circle-open"),
+            (new, style.escape(localize(after)), style.CATEGORICAL[0], "circle"),
         ):
             figure.scatter(
                 x=places,
@@ -62,7 +61,7 @@ def norm_statistics(
                 showlegend=row == 1,
                 marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2.5, "color": colour}},
                 hovertemplate=style.hover(
-                    "%{x}", _("{name} {state}: {value}", name=name, state=label, value=style.exact("y"))
+                    "%{x}", say("add_norm.name_state_value", name=name, state=label, value=style.exact("y"))
                 ),
                 row=row,
             )
@@ -70,7 +69,7 @@ def norm_statistics(
     style.finish(figure, height=stacked_height(heights), top=70)
     figure.update_layout(legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_xaxes(**style.token_axis(tokens, title=""))
-    figure.update_xaxes(title_text=_("token"), row=2)
+    figure.update_xaxes(title_text=say("names.token"), row=2)
     figure.update_yaxes(rangemode="tozero", row=2)
     return figure.drawn()
 
@@ -81,11 +80,11 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     ``gain``, ``bias``: [model]; an RMSNorm has no bias (``None``).
     """
     gains = as_array(gain, name="gain", axes=("dimension",))
-    shown, titles = [("γ", gains, 1.0)], [_("γ (gain; 1 at the start of training)")]
+    shown, titles = [("γ", gains, 1.0)], [say("add_norm.gamma")]
     if bias is not None:
         biases = as_array(bias, name="bias", axes=("dimension",), sizes={"dimension": len(gains)})
         shown.append(("β", biases, 0.0))
-        titles.append(_("β (bias; 0 at the start)"))
+        titles.append(say("add_norm.beta"))
     heights = [150.0] * len(shown)
     figure = stack_panels(titles, heights=heights)
     for row, (name, values, start) in enumerate(shown, start=1):
@@ -97,7 +96,7 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
             customdata=values,
             marker={"color": parts.signed_colours(moved), "line": {"width": 0}},
             hovertemplate=style.hover(
-                _("dimension {dimension}", dimension="%{x}"), f"{name} = <b>%{{customdata:{style.EXACT}}}</b>"
+                say("dimension", dimension="%{x}"), f"{name} = <b>%{{customdata:{style.EXACT}}}</b>"
             ),
             row=row,
         )
@@ -106,7 +105,7 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
     style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(range=[-0.5, len(gains) - 0.5], showgrid=False)
-    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=len(gains)), row=len(shown))
+    figure.update_xaxes(title_text=say("dimension_axis", n=len(gains)), row=len(shown))
     return figure.drawn()
 
 
@@ -115,7 +114,7 @@ def position_distribution(
     *,
     after: Any,
     token: str,
-    after_name: str = N_("after LayerNorm"),
+    after_name: str = "after LayerNorm",
     norm: str = "LayerNorm",
     shared_axis: bool = False,
 ) -> go.Figure:
@@ -129,15 +128,15 @@ def position_distribution(
     second = as_array(after, name="after", axes=("dimension",), sizes={"dimension": len(first)})
     heights = [150.0, 150.0]
     titles = [
-        N_("{token} before {norm}: mean {mean}, standard deviation {std}"),
-        N_("{token} {after}: mean {mean}, standard deviation {std}"),
+        "add_norm.before_norm",
+        "add_norm.after_norm",
     ]
     names = [
-        _(
+        say(
             title,
             token=style.escape(token),
             norm=norm,
-            after=style.escape(_(after_name)),
+            after=style.escape(localize(after_name)),
             mean=style.three_digits(float(values.mean())),
             std=style.three_digits(float(values.std())),
         )
@@ -156,9 +155,9 @@ def position_distribution(
             customdata=np.stack([edges[:-1], edges[1:]], axis=1).astype(np.float32),
             hovertemplate=(
                 style.hover(
-                    _("{share} of the numbers lie between", share="<b>%{y}</b>"),
-                    _(
-                        "{low} and {high}",
+                    say("add_norm.share_between", share="<b>%{y}</b>"),
+                    say(
+                        "add_norm.low_and_high",
                         low=f"%{{customdata[0]:{style.EXACT}}}",
                         high=f"%{{customdata[1]:{style.EXACT}}}",
                     ),
@@ -172,17 +171,17 @@ def position_distribution(
             customdata=np.arange(len(values), dtype=np.int32),
             mode="markers",
             marker={"symbol": "line-ns", "size": 9, "line": {"width": 1, "color": style.NEUTRAL}},
-            hovertemplate=style.hover(_("dimension {dimension}", dimension="%{customdata}"), style.exact("x")),
+            hovertemplate=style.hover(say("dimension", dimension="%{customdata}"), style.exact("x")),
             row=row,
         )
         figure.add_vline(x=mean, line={"color": style.NEUTRAL, "width": 2}, row=row)
         for side in (-std, std):
             figure.add_vline(x=mean + side, line={"color": style.NEUTRAL, "width": 1.5, "dash": "dot"}, row=row)
-        figure.update_yaxes(title_text=_("number of values"), row=row)
+        figure.update_yaxes(title_text=say("add_norm.number_values"), row=row)
     style.finish(figure, height=stacked_height(heights, around=110), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(showticklabels=True, zeroline=False)
     if not shared_axis:
         figure.update_xaxes(matches=None)
-    figure.update_xaxes(title_text=_("value"), row=2)
+    figure.update_xaxes(title_text=say("names.value"), row=2)
     return figure.drawn()

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
 from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
-from charts.toolkit.words import _, localize
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -39,23 +39,29 @@ def residual_growth(
             x=places,
             y=values[:, index],
             mode="lines+markers" if chosen else "lines",
-            name=label if chosen else _("each other token") if highlighted is not None else _("each token"),
+            name=label
+            if chosen
+            else say("add_norm.each_other_token")
+            if highlighted is not None
+            else say("add_norm.each_token"),
             legendgroup=label if chosen else "tokens",
             showlegend=chosen or index == order[0],
             line={"color": style.CHOSEN if chosen else style.QUIET, "width": 3 if chosen else 1.5},
-            hovertemplate=style.hover(f"{label} %{{x}}", _("length {length}", length=style.exact("y"))),
+            hovertemplate=style.hover(f"{label} %{{x}}", say("add_norm.length", length=style.exact("y"))),
         )
     figure.scatter(
         x=places,
         y=values.mean(axis=1),
         mode="lines+markers",
-        name=_("mean of all tokens"),
+        name=say("add_norm.mean_all_tokens"),
         line={"color": style.BAR, "width": 3, "dash": "dash"},
-        hovertemplate=style.hover(_("mean, {place}", place="%{x}"), _("length {length}", length=style.exact("y"))),
+        hovertemplate=style.hover(
+            say("add_norm.mean_at", place="%{x}"), say("add_norm.length", length=style.exact("y"))
+        ),
     )
     style.finish(figure, height=440, top=48)
-    figure.update_xaxes(**style.label_axis([localize(step) for step in steps], title=_("after which step")))
-    figure.update_yaxes(title_text=_("length ‖x‖ of the vector"), rangemode="tozero")
+    figure.update_xaxes(**style.label_axis([localize(step) for step in steps], title=say("add_norm.after_which_step")))
+    figure.update_yaxes(title_text=say("add_norm.vector_length"), rangemode="tozero")
     return figure.drawn()
 
 
@@ -73,16 +79,14 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
         raise ValueError(f"cosine holds {style.three_digits(np.nanmax(np.abs(cosines)))}; a cosine lies in −1…1")
     gap = 72
     heights = [max(120.0, 28.0 * len(sublayers))] * 2
-    figure = stack_panels(
-        [_("length of the update ÷ length of the residual stream"), _("direction: cosine")], heights=heights, gap=gap
-    )
+    figure = stack_panels([say("add_norm.relative_length"), say("add_norm.direction_cosine")], heights=heights, gap=gap)
     total = stacked_height(heights, around=170, gap=gap)
     lower_top = heights[1] / (stacked_height(heights, around=0, gap=gap))
     for row, trace in enumerate(
         (
             parts.heatmap(
                 ratios,
-                hover=style.lines("%{y}, %{x}", _("update ÷ residual stream")),
+                hover=style.lines("%{y}, %{x}", say("add_norm.update_ratio")),
                 bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES),
                 maximum=float(np.nanmax(ratios)) or 1.0,
                 xgap=1,
@@ -90,7 +94,7 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
             ),
             parts.heatmap(
                 cosines,
-                hover=style.lines("%{y}, %{x}", _("cosine with the residual stream")),
+                hover=style.lines("%{y}, %{x}", say("add_norm.cosine")),
                 bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES, y=lower_top),
                 limit=1.0,
                 xgap=1,
@@ -103,7 +107,7 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
         if len(tokens) <= 10:
             figure.add_trace(parts.cell_texts(trace), row=row)
     style.finish(figure, height=total, top=64)
-    figure.update_yaxes(**style.label_rows([localize(one) for one in sublayers], title=_("sub-layer")))
+    figure.update_yaxes(**style.label_rows([localize(one) for one in sublayers], title=say("names.sub_layer")))
     figure.update_xaxes(**style.token_axis(tokens, title=""))
-    figure.update_xaxes(title_text=_("token"), row=2)
+    figure.update_xaxes(title_text=say("names.token"), row=2)
     return figure.drawn()

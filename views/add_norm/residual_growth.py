@@ -8,7 +8,6 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import localize
-from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain, common
@@ -48,7 +47,7 @@ def residual_stream(p: Page, view_model: AddNormViewModel) -> None:
     show_table(
         pd.DataFrame(
             [(localize(addition.sublayer), *astuple(addition)[1:]) for addition in sums],
-            columns=[N_("sub-layer"), N_("‖in‖"), N_("‖update‖"), N_("‖in + update‖"), N_("largest deviation")],
+            columns=["sub-layer", "‖in‖", "‖update‖", "‖in + update‖", "largest deviation"],
         ),
         name="residual-identity",
         caption=text["identity_caption"].format(token=as_plain(view_model.focused.display)),

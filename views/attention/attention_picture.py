@@ -19,10 +19,9 @@ from charts.canvas.attention_maps import (
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _
+from charts.toolkit.words import localize, say
 from transformer.attention_maps.attention_path import AttentionPath
 from transformer.runs.attention_view import AttentionView
-from transformer.text.message import N_
 from transformer.variants.layer_orders import SandwichLayer
 from ui.shell import focus as shared_focus
 from ui.shell.actions import Actions, SelectCell, SelectToken
@@ -118,7 +117,7 @@ def _lines(p: Page, shown: AttentionViewModel, height: int) -> None:
     named = replace(shown.view, query=shown.row_tokens)
     drawn = attention_lines(named, heads=[shown.location.head], selected_token=shown.row)
     title = row_title(shifted=shown.names_predictions)
-    show_lines(drawn.with_metadata(row_title=_(title)), key="attention lines")
+    show_lines(drawn.with_metadata(row_title=localize(title)), key="attention lines")
 
 
 def _values(p: Page, shown: AttentionViewModel, height: int) -> None:
@@ -130,7 +129,7 @@ def _values(p: Page, shown: AttentionViewModel, height: int) -> None:
         selected=shown.cell,
         title=f"‖α·v‖ · {title_of(shown.view, head=shown.location.head)}",
         value_name="‖α·v‖",
-        phrase=("", N_(" gets from ")),
+        phrase=("", " gets from "),
         height=height,
     )
     show_map(figure, key="attention values", means=cell_opener(shown.choices.key))
@@ -147,10 +146,10 @@ def _rollout(p: Page, shown: AttentionViewModel, height: int) -> None:
         allowed=shown.drawn.allowed,
         limit=None if shown.choices.stretch else 1.0,
         title=" · ".join(
-            (_("rollout"), attention_name(shown.view), _("layers 0–{layer}, all heads", layer=shown.view.layer))
+            (say("names.rollout"), attention_name(shown.view), say("attention.layers_up_to", layer=shown.view.layer))
         ),
-        value_name=_("share"),
-        phrase=("", N_(" is made of ")),
+        value_name=say("names.share"),
+        phrase=("", " is made of "),
         height=height,
     )
     show_map(figure, key="attention rollout", means=_follow_row)
@@ -201,10 +200,10 @@ def _name_of_panel(view: AttentionView, head: int, row: int) -> str:
     """Return "head 2: [CLS] 0.13, others 0.4" (registers): what the patches of the figure do not show."""
     special = [token for token in view.key if token.special]
     if not special:
-        return _("head {head}", head=head)
+        return say("names.numbered_head", head=head)
     first, *others = (float(view.weights[head, row, token.index]) for token in special)
     share, token = three_digits(first), special[0].display
     if not others:
-        return _("head {head}: {share} goes to {token}", head=head, share=share, token=token)
+        return say("attention.head_share", head=head, share=share, token=token)
     rest = three_digits(sum(others))
-    return _("head {head}: {token} {share}, others {rest}", head=head, share=share, token=token, rest=rest)
+    return say("attention.head_shares", head=head, share=share, token=token, rest=rest)

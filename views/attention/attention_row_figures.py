@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_index, require_same_length
 from charts.toolkit.sheet import Sheet, place_in_grid, stack_panels, stacked_height
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 _SHORT_NAME, _PANEL_HEIGHT = 31, 220  # of a row on an image: letters of a name beside three others, pixels
 _NUMBERED = 8  # rows or columns of patches up to which they are numbered
@@ -40,14 +40,14 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     shown[masked] = np.nan
     powers = left if masked.all() else np.exp(left - np.nanmax(left))
     end, note = parts.share_axis(shown, stretch=stretch)
-    names = [_("scores s: none is masked in this row")]
+    names = [say("attention.scores_unmasked")]
     if masked.any():
-        hidden = _("the mask hides {n} of {keys} keys", n=masked.sum(), keys=len(masked))
-        names = [_("scores s, before the mask"), hidden]
+        hidden = say("attention.mask_hides", n=masked.sum(), keys=len(masked))
+        names = [say("attention.scores_before_mask"), hidden]
     sum_of_powers = style.three_digits(float(np.nansum(powers)))
     names += [
-        _("powers e^(s − largest s): their sum is {sum}", sum=sum_of_powers),
-        _("weights: power ÷ that sum; the row sums to 1") + note,
+        say("attention.powers", sum=sum_of_powers),
+        say("attention.weights") + note,
     ]
     heights, gap = [72.0] * (len(names) - 1) + [90.0], 44.0  # all figures fit on one screen
     figure = stack_panels(names, heights=heights, gap=gap)
@@ -56,9 +56,11 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
     span = (high - low) or 1.0
     low, high = low - 0.06 * span * (low < 0), high + 0.06 * span
-    of_scores = [(values, _("score"), parts.signed_colours(scores)) for values in (scores, left)[: len(names) - 2]]
+    of_scores = [
+        (values, say("names.score"), parts.signed_colours(scores)) for values in (scores, left)[: len(names) - 2]
+    ]
     for panel, (values, name, colours) in enumerate(
-        (*of_scores, (powers, _("power"), style.BAR), (shown, _("weight"), style.BAR)), start=1
+        (*of_scores, (powers, say("names.power"), style.BAR), (shown, say("names.weight"), style.BAR)), start=1
     ):
         figure.bar(
             x=places,
@@ -72,7 +74,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             textangle=0,
             cliponaxis=False,
             hovertemplate=style.hover(
-                _("{token} (position {place})", token="%{x}", place="%{x:d}"), f"{name} <b>%{{y:{style.EXACT}}}</b>"
+                say("token_position", token="%{x}", place="%{x:d}"), f"{name} <b>%{{y:{style.EXACT}}}</b>"
             ),
             row=panel,
         )
@@ -84,14 +86,14 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             )
     style.finish(figure, height=stacked_height(heights, around=116, gap=gap), top=48)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
-    figure.update_yaxes(title_text=_("score"), range=[low, high])
+    figure.update_yaxes(title_text=say("names.score"), range=[low, high])
     with_numbers = [0, 1.2]  # leaves space for the numbers above the bars
-    figure.update_yaxes(title_text=_("power"), range=with_numbers, row=of_powers)
-    figure.update_yaxes(title_text=_("weight"), range=[0, end], row=of_weights)
+    figure.update_yaxes(title_text=say("names.power"), range=with_numbers, row=of_powers)
+    figure.update_yaxes(title_text=say("names.weight"), range=[0, end], row=of_weights)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
     query = style.escape(view.query.labels[row])
     figure.update_xaxes(
-        title_text=_("key: the token that is looked at (query: {query}, head {head})", query=query, head=head),
+        title_text=say("attention.key_axis", query=query, head=head),
         row=of_weights,
     )
     return figure.drawn()
@@ -111,16 +113,16 @@ def dot_product(
     total = float(products.sum(dtype=np.float64))
     own = total / np.sqrt(len(first)) + (bias or 0.0) if score is None else score
     numbers = {"sum": style.three_digits(total), "n": len(first), "score": style.three_digits(float(own))}
-    sum_line = _("q × k: the sum is {sum}; the score is {sum} ÷ √{n} = {score}", **numbers)
+    sum_line = say("attention.score", **numbers)
     if score is not None:
-        sum_line = _("q × k: the sum is {sum}, from which this model computes the score {score}", **numbers)
+        sum_line = say("attention.own_score", **numbers)
     elif bias is not None:
         numbers["bias"] = style.three_digits(bias)
-        sum_line = _("q × k: the sum is {sum}; the score is {sum} ÷ √{n} + {bias} = {score}", **numbers)
+        sum_line = say("attention.score_with_bias", **numbers)
     heights = [100.0, 100.0, 130.0]
     names = [
-        _("q of {token}", token=style.escape(query_token)),
-        _("k of {token}", token=style.escape(key_token)),
+        say("attention.query_of", token=style.escape(query_token)),
+        say("attention.key_of", token=style.escape(key_token)),
         sum_line,
     ]
     figure = stack_panels(names, heights=heights)
@@ -131,7 +133,7 @@ def dot_product(
             x=channels,
             y=values,
             marker={"color": parts.signed_colours(values), "line": {"width": 0}},
-            hovertemplate=style.hover(_("channel {channel}", channel="%{x}"), f"{name} = <b>%{{y:{style.EXACT}}}</b>"),
+            hovertemplate=style.hover(say("names.channel", channel="%{x}"), f"{name} = <b>%{{y:{style.EXACT}}}</b>"),
             row=row,
         )
         figure.update_yaxes(title_text=name, row=row)
@@ -139,7 +141,7 @@ def dot_product(
             figure.update_yaxes(range=[-limit, limit], row=row)
     style.finish(figure, height=stacked_height(heights, around=100), top=32)
     figure.update_xaxes(showgrid=False, range=[-0.5, len(first) - 0.5])
-    figure.update_xaxes(title_text=_("channel of the head (d_k = {n})", n=len(first)), row=3)
+    figure.update_xaxes(title_text=say("attention.key_channel", n=len(first)), row=3)
     return figure.drawn()
 
 
@@ -167,7 +169,7 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
     ]
     if len(tokens) > shown:
         rest = order[shown:]
-        rows.append((_("{n} other tokens together", n=len(rest)), contributions[rest].sum(axis=0), style.MASKED))
+        rows.append((say("names.other_tokens", n=len(rest)), contributions[rest].sum(axis=0), style.MASKED))
     figure = Sheet()
     for name, heights, colour in rows:
         figure.bar(
@@ -176,21 +178,23 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
             name=name,
             marker={"color": colour, "line": {"width": 0}},
             hovertemplate=style.hover(
-                _("channel {channel}", channel="%{x}"), name, _("adds {value}", value=style.exact("y"))
+                say("names.channel", channel="%{x}"), name, say("names.adds", value=style.exact("y"))
             ),
         )
     figure.scatter(
         x=places,
         y=contributions.sum(axis=0),
         mode="markers",
-        name=_("sum = output of the head"),
+        name=say("names.head_output"),
         marker={"color": "white", "size": 9, "symbol": "diamond", "line": {"width": 2, "color": "black"}},
-        hovertemplate=style.hover(_("channel {channel}", channel="%{x}"), _("output {value}", value=style.exact("y"))),
+        hovertemplate=style.hover(
+            say("names.channel", channel="%{x}"), say("names.output_value", value=style.exact("y"))
+        ),
     )
     style.finish(figure, height=440, top=72)
     figure.update_layout(barmode="relative", bargap=0.15)
-    figure.update_xaxes(title_text=_("channel of the head (d_v = {n})", n=len(places)), showgrid=False)
-    figure.update_yaxes(title_text=_("weight × value"))
+    figure.update_xaxes(title_text=say("names.value_channel", n=len(places)), showgrid=False)
+    figure.update_yaxes(title_text=say("names.weight_times_value"))
     return figure.drawn()
 
 
@@ -211,19 +215,17 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
     figure = Sheet(
         parts.heatmap(
             rows,
-            hover=_("{place}, dimension {dimension}", place="%{y}", dimension="%{x}"),
-            bar=style.colour_bar(_("what is written")),
+            hover=say("attention.place_dimension", place="%{y}", dimension="%{x}"),
+            bar=style.colour_bar(say("written")),
             limit=style.symmetric_limit(rows),
             ygap=2,
         )
     )
-    names = [_("head {head}", head=index) for index in range(n_heads)]
-    names += [_("bias b_O"), _("sum = output")] if bias is not None else [_("sum = output")]
+    names = [say("names.numbered_head", head=index) for index in range(n_heads)]
+    names += [say("names.bias_b_o"), say("names.sum_output")] if bias is not None else [say("names.sum_output")]
     style.finish(figure, height=style.rows_height(len(names)), top=64)
-    figure.update_yaxes(**style.label_rows(names, title=_("part of the sum")))
-    figure.update_xaxes(
-        title_text=_("dimension of the residual stream ({n})", n=d_model), showgrid=False, zeroline=False
-    )
+    figure.update_yaxes(**style.label_rows(names, title=say("part_sum")))
+    figure.update_xaxes(title_text=say("stream_dimension", n=d_model), showgrid=False, zeroline=False)
     box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
     figure.add_hline(y=len(names) - 1.5, line={"color": style.NEUTRAL, "width": 2})
@@ -251,7 +253,7 @@ def row_on_picture(
     for place, head in enumerate(values):
         row, col = divmod(place, across)
         panel = {"row": row + 1, "col": col + 1}
-        bar = style.colour_bar(_("weight") + note, ypad=style.ABOVE_NAMES) if place == across - 1 else None
+        bar = style.colour_bar(say("names.weight") + note, ypad=style.ABOVE_NAMES) if place == across - 1 else None
         shown = parts.heatmap(head, hover="%{text}", bar=bar, maximum=end, text=texts, opacity=0.72)
         figure.add_trace(shown, **panel)
         figure.add_image(picture, x=-0.5, y=-0.5, sizex=n_columns, sizey=n_rows, sizing="stretch", **panel)
@@ -265,6 +267,6 @@ def row_on_picture(
     figure.update_yaxes(tickvals=list(range(n_rows)), ticktext=[str(place + 1) for place in range(n_rows)])
     figure.update_xaxes(tickvals=list(range(n_columns)), ticktext=[str(place + 1) for place in range(n_columns)])
     if few:
-        figure.update_yaxes(row=1, col=1, title_text=_("row of patches"))
-        figure.update_xaxes(row=-(-len(values) // across), col=1, title_text=_("column of patches"))
+        figure.update_yaxes(row=1, col=1, title_text=say("attention.row_patches"))
+        figure.update_xaxes(row=-(-len(values) // across), col=1, title_text=say("attention.column_patches"))
     return figure.drawn()

@@ -8,13 +8,12 @@ from charts.canvas.attention_maps import KEY_TITLE, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 from transformer.attention import MultiHeadAttention
 from transformer.attention_maps.attention_arithmetic import RELATIVE, QueryArithmetic, ScoreRule, query_arithmetic
 from transformer.attention_maps.attention_path import AttentionPath, output_sum
 from transformer.layers.norms import norm_kind
 from transformer.runs.attention_view import AttentionView
-from transformer.text.message import N_
 from ui.shell import choice
 from ui.shell.choice import one_of
 from ui.shell.page import Page
@@ -297,9 +296,9 @@ def _cells(
             allowed=allowed,
             selected=shown.cell,
             chosen_row=shown.row,
-            title=f"{name} · {_('head {head}', head=shown.location.head)}",
+            title=f"{name} · {say('names.numbered_head', head=shown.location.head)}",
             value_name=name,
-            phrase=("", N_(" meets ")),
+            phrase=("", " meets "),
             height=_HEIGHT_IN_LESSON if p.focus.lesson else _HEIGHT,
         ),
         key=f"attention step {step}",

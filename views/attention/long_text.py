@@ -8,7 +8,7 @@ import streamlit as st
 from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, attention_map, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 from transformer.attention_maps.attention_path import AttentionPath
 from transformer.runs.head_places import Head
 from transformer.text.tokens import TokenSequence
@@ -133,7 +133,7 @@ def _strip(p: Page, window: LongViewModel, stretch: bool) -> None:
         selected=(0, window.key_block),
         limit=None if stretch else 1.0,
         title=f"{p.text['strip']} · {title_of(shown.view, head=shown.location.head)}",
-        value_name=_("share"),
+        value_name=say("names.share"),
         phrase=("", LOOKS_AT),
         height=_STRIP_HEIGHT,
         follow_pointer=True,

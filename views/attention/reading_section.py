@@ -9,10 +9,9 @@ import streamlit as st
 from charts.canvas.attention_maps import KEY_TITLE, row_title, title_of
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 from transformer.attention_maps.token_groups import share_left_out, without_keys
 from transformer.attention_maps.whole_words import merge_into_words
-from transformer.text.message import N_
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectCell, SelectToken
 from ui.shell.page import Page
@@ -88,8 +87,8 @@ def _draw_map(p: Page, shown: AttentionViewModel, found: MapReading) -> None:
             allowed=view.allowed,
             limit=1.0,
             title=title_of(view, head=found.head),
-            value_name=_("share of what remains") if found.left_out else _("attention weight"),
-            phrase=("", N_(" looks at ")),
+            value_name=say("attention.share_what_remains") if found.left_out else say("attention.attention_weight"),
+            phrase=("", " looks at "),
             chosen_row=found.row_of(shown.row),
             height=map_height(),
             follow_pointer=True,
@@ -118,7 +117,7 @@ def _draw_map(p: Page, shown: AttentionViewModel, found: MapReading) -> None:
 
 
 def _listed(labels: Sequence[str]) -> str:
-    named = ", ".join(_("‘{token}’", token=as_plain(label)) for label in labels[:_NAMED])
+    named = ", ".join(say("attention.quoted_token", token=as_plain(label)) for label in labels[:_NAMED])
     return named + (f" … ({len(labels)})" if len(labels) > _NAMED else "")
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 from transformer.attention_maps.rollout import attention_rollout
 from transformer.attribution.attention_trust import (
     Aligned,
@@ -140,7 +140,7 @@ def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
     show_figure(
         aligned_measures(
             aligned,
-            answer=_("‘{token}’", token=quantity.display),
+            answer=say("attention.quoted_token", token=quantity.display),
             unit=p.text[f"trust_unit_{quantity.of}"],
             names=names,
         ),

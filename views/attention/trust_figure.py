@@ -11,20 +11,19 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     from transformer.attribution.attention_trust import Aligned, Measure
 
 NAMES = {
-    "head": N_("this head"),
-    "heads": N_("mean of all heads"),
+    "head": "this head",
+    "heads": "mean of all heads",
     "weighted": "‖α·v‖",
-    "rollout": N_("rollout"),
-    "gradient_times_input": N_("gradient × input"),
-    "integrated_gradients": N_("integrated gradients"),
-    "leave_one_out": N_("leave one out"),
+    "rollout": "rollout",
+    "gradient_times_input": "gradient × input",
+    "integrated_gradients": "integrated gradients",
+    "leave_one_out": "leave one out",
 }
 ROOM = 44  # pixels that a column needs to show its number
 _ROW = 34.0
@@ -32,7 +31,7 @@ MAX_NUMBERS = 40  # tokens up to which cells show their numbers
 
 
 def aligned_measures(
-    aligned: Aligned, *, answer: str = N_("the prediction"), unit: str = "log p", names: Mapping[str, str] = NAMES
+    aligned: Aligned, *, answer: str = "the prediction", unit: str = "log p", names: Mapping[str, str] = NAMES
 ) -> go.Figure:
     """Draw shares of attention (0…1) above signed shares of the output, token under token.
 
@@ -43,8 +42,8 @@ def aligned_measures(
     shares = [measure for measure in aligned.measures if not measure.signed]
     signed = [measure for measure in aligned.measures if measure.signed]
     titles = {
-        True: _("what {answer} depends on: {quantity}", answer=style.escape(_(answer)), quantity=unit),
-        False: _("attention measures: shares, 0…1"),
+        True: say("attention.depends_on", answer=style.escape(localize(answer)), quantity=unit),
+        False: say("attention.attention_measures_shares_0_1"),
     }
     panels = [panel for panel in (shares, signed) if panel]
     heights = [_ROW * len(panel) for panel in panels]
@@ -56,7 +55,7 @@ def aligned_measures(
     figure.update_xaxes(**style.label_axis([aligned.tokens.displays[place] for place in aligned.positions], title=""))
     if len(panels) == 2:  # one name for the rows of both halves
         figure.update_yaxes(title_text="", row=2)
-    figure.update_xaxes(title_text=_("token that is read"), row=len(panels))
+    figure.update_xaxes(title_text=say("names.token_read"), row=len(panels))
     figure.add_annotation(
         text="<b>ρ</b>", x=1.0, y=1.0, xref="paper", yref="paper", xanchor="left", yanchor="bottom", xshift=12, yshift=3
     )
@@ -71,7 +70,7 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
         coloured = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
         coloured[np.isnan(values)] = np.nan
         hover, limit = (
-            style.lines(f"%{{y}}, %{{x}}: <b>%{{customdata:{style.EXACT}}}</b>", _("÷ the row’s largest:")),
+            style.lines(f"%{{y}}, %{{x}}: <b>%{{customdata:{style.EXACT}}}</b>", say("attention.over_largest")),
             1.0,
         )
     else:
@@ -84,7 +83,10 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
         reach = np.nanmax(np.abs(values), axis=1, initial=0.0)
         texts = [[_short(value, most) for value in line] for line, most in zip(values, reach, strict=True)]
         figure.add_trace(parts.cell_texts(trace, texts=texts), row=row)
-    figure.update_yaxes(**style.label_rows([_(names[measure.name]) for measure in panel], title=_("measure")), row=row)
+    figure.update_yaxes(
+        **style.label_rows([localize(names[measure.name]) for measure in panel], title=say("attention.measure")),
+        row=row,
+    )
     axis = "y" if row == 1 else f"y{row}"
     for line, measure in enumerate(panel):
         place = {"x": 1.0, "y": line, "xref": "paper", "yref": axis}

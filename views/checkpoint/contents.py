@@ -7,7 +7,6 @@ from charts.toolkit.numbers import number, percent, whole
 from charts.toolkit.words import localize
 from transformer.files.packaged_models import known_model
 from transformer.files.received_files import is_received
-from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table
@@ -60,12 +59,12 @@ def show_parameters(p: Page, view_model: CheckpointViewModel) -> None:
     """List every parameter."""
     rows = [
         {
-            N_("name"): row.name,
-            N_("shape"): " × ".join(map(str, row.shape)),
-            N_("numbers"): row.numbers,
-            N_("mean"): row.mean,
-            N_("std"): row.std,
-            N_("largest"): row.largest,
+            "name": row.name,
+            "shape": " × ".join(map(str, row.shape)),
+            "numbers": row.numbers,
+            "mean": row.mean,
+            "std": row.std,
+            "largest": row.largest,
         }
         for row in store.get(view_model.checkpoint, "parameters", view_model.parameters)
     ]
@@ -75,4 +74,4 @@ def show_parameters(p: Page, view_model: CheckpointViewModel) -> None:
 def show_settings(p: Page, view_model: CheckpointViewModel) -> None:
     """List the configuration."""
     values = view_model.settings
-    show_table(pd.DataFrame({N_("field"): values.keys(), N_("value"): values.values()}), name="config", height=560)
+    show_table(pd.DataFrame({"field": values.keys(), "value": values.values()}), name="config", height=560)

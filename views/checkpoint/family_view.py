@@ -11,13 +11,12 @@ from transformer.disk.gguf_file import is_gguf
 from transformer.errors import CheckpointError
 from transformer.files.names import OWN_CODE
 from transformer.files.verify import TOLERANCE, verify
-from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.compute.loading import for_one_person, open_folder
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.show.figures import show_table
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 
 _ASKED = "checkpoint verified"
@@ -38,7 +37,7 @@ def family_view(p: Page) -> None:
         st.caption(p.text["adapter"].format(base=as_plain(checkpoint.adapter.base)))
     else:
         _proof(p)
-    rows = {N_("our name"): checkpoint.mapping.keys(), N_("name in the file"): checkpoint.mapping.values()}
+    rows = {"our name": checkpoint.mapping.keys(), "name in the file": checkpoint.mapping.values()}
     show_table(pd.DataFrame(rows), name="mapping", height=420, caption=p.text["mapping_caption"])
 
 
@@ -55,7 +54,7 @@ def _own_code(p: Page) -> None:
     try:
         name = open_folder(f"{OWN_CODE}{folder.resolve()}")
     except (CheckpointError, OSError) as error:
-        st.warning(as_plain(translate(error)), icon=":material/folder_open:")
+        st.warning(as_plain(problem_text(error)), icon=":material/folder_open:")
         return
     shared_focus.change(checkpoint=name)
     st.rerun()
@@ -90,10 +89,10 @@ def _proof(p: Page) -> None:
     (st.success if agrees else st.error)(said)
     rows = [
         {
-            N_("tokens"): row.length,
-            N_("largest difference of logits"): three_digits(row.logits),
-            N_("largest difference of attention"): three_digits(row.attention),
-            N_("in the map"): row.map,
+            "tokens": row.length,
+            "largest difference of logits": three_digits(row.logits),
+            "largest difference of attention": three_digits(row.attention),
+            "in the map": row.map,
         }
         for row in found
     ]

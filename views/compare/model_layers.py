@@ -12,14 +12,13 @@ from transformer.families.family_config import FamilyConfig
 from transformer.files.layout import shown_name
 from transformer.layers.layer_anatomy import Part, anatomy
 from transformer.models import Model
-from transformer.text.message import N_
 from transformer.toy.tiny_models import paper_model, tiny_llama
 from ui.compute.loading import choosable_checkpoints, config_of, load_checkpoint
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_snippet, show_source, show_table
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 
 TINY = {"paper 2017, tiny": paper_model, "Llama, tiny": tiny_llama}
@@ -83,7 +82,7 @@ def _model(p: Page, name: str) -> Model | None:
     try:
         return load_checkpoint(name).model
     except (transformer.CheckpointError, OSError) as error:
-        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(translate(error)))
+        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(problem_text(error)))
         st.warning(message, icon=":material/edit:")
         return None
 
@@ -98,11 +97,11 @@ def _columns(name: str = "") -> list:
 def _table(*sides: tuple[Part, ...]) -> pd.DataFrame:
     rows = [
         {
-            N_("part"): localize(one.name),
-            N_("what"): localize(what),
+            "part": localize(one.name),
+            "what": localize(what),
             "A": _shown(first),
             "B": _shown(second),
-            N_("differs"): "" if first == second else "≠",
+            "differs": "" if first == second else "≠",
         }
         for one, two in zip(*sides, strict=True)
         for (what, first), (_, second) in zip(one.facts, two.facts, strict=True)

@@ -11,7 +11,7 @@ from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, attent
 from charts.canvas.value_map import value_map
 from charts.toolkit.head_names import head_name
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _
+from charts.toolkit.words import localize, say
 from transformer.predictions.comparison import MapDifference, Piece
 from ui.lab.next_sentence_class import next_sentence_line
 from ui.lab.shown_head import select_head
@@ -21,7 +21,6 @@ from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import Meaning
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula
-from ui.words.catalogues import translate
 from ui.words.texts import as_plain, token_name
 from views.compare.compare_view_model import CompareViewModel, Side, words_of_fate
 
@@ -72,7 +71,7 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
     if side.next_sentence is not None:
         st.markdown(next_sentence_line(side.next_sentence))
     for note in side.trace.notes:
-        st.caption(f":material/info: {as_plain(translate(note))}")
+        st.caption(f":material/info: {as_plain(localize(note))}")
 
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
@@ -173,7 +172,7 @@ def show_changed_row(p: Page, shown: CompareViewModel) -> None:
             phrase=(PREDICTING if is_cross else "", LOOKS_AT),
             masked_text=p.text["no_partner"],
             height=ROW_HEIGHT,
-        ).with_metadata(legend=_("attention weight, fixed scale 0…1")),
+        ).with_metadata(legend=say("fixed_scale")),
         key="compare changed row",
     )
 

@@ -10,7 +10,7 @@ from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_same_length
 from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _, localize
+from charts.toolkit.words import localize, say
 
 
 def stream_distance(
@@ -40,8 +40,8 @@ def stream_distance(
     largest = float(np.nanmax(coloured)) if same.any() else 0.0
     trace = parts.heatmap(
         coloured,
-        hover=style.lines("%{x}, %{y}", _("1 − cosine")),
-        bar=style.colour_bar(_("1 − cosine (scale ends at {limit})", limit=style.three_digits(largest or 1.0))),
+        hover=style.lines("%{x}, %{y}", say("compare.cosine_distance")),
+        bar=style.colour_bar(say("compare.cosine_distance_cut", limit=style.three_digits(largest or 1.0))),
         maximum=largest or 1.0,
         xgap=2,
         ygap=2,
@@ -59,14 +59,14 @@ def stream_distance(
             text=[rounded[step][token] for step, token in grey],
             textfont={"size": style.TICK_SIZE, "color": style.NEUTRAL},
             customdata=[float(distance[place]) for place in grey],
-            hovertemplate=style.hover("%{x}, %{y}", _("1 − cosine"), style.exact("customdata")),
+            hovertemplate=style.hover("%{x}, %{y}", say("compare.cosine_distance"), style.exact("customdata")),
         )
     style.finish(figure, height=36 * len(steps) + 150, top=64)
     figure.update_yaxes(
         **{
-            **style.label_axis([localize(step) for step in steps], title=_("residual stream after")),
+            **style.label_axis([localize(step) for step in steps], title=say("compare.residual_stream_after")),
             "autotickangles": [0],
         }
     )
-    figure.update_xaxes(**style.label_axis(labels, title=_("token of both sentences (A / B where they differ)")))
+    figure.update_xaxes(**style.label_axis(labels, title=say("compare.shared_token")))
     return figure.drawn()

@@ -15,7 +15,6 @@ from transformer.predictions.comparison import align, alike_heads
 from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
-from transformer.text.message import N_
 from ui.compute.loading import (
     checkpoint_path,
     checkpoints_folder,
@@ -34,7 +33,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State
 from ui.show.figures import show_snippet, show_source, show_table
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, page_text, page_texts
 from views.compare.compare_view_model import (
     AlikeHeads,
@@ -119,7 +118,7 @@ def trace_by(p: Page, name: str) -> Trace | None:
         pads = p.focus.pads if checkpoint.config.has_encoder else 0
         return load_trace(Run(checkpoint, p.sentence_for(name), source_pads=pads, strategy=p.run.strategy))
     except (transformer.CheckpointError, transformer.InputError, transformer.NotFiniteError, OSError) as error:
-        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(translate(error)))
+        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(problem_text(error)))
         st.warning(message, icon=":material/edit:")
         return None
 
@@ -221,7 +220,7 @@ def _next_tokens(p: Page, shown: CompareViewModel) -> None:
     if found is None:
         return
     letters = [side.letter for side in shown.sides]
-    table = {N_("token"): list(found.displays)}
+    table = {"token": list(found.displays)}
     for letter, probabilities in zip(letters, found.probabilities, strict=True):
         table[p.text["packing_p"].format(side=letter)] = probabilities
     table[p.text["packing_logit"].format(side="A")] = found.logits

@@ -7,7 +7,7 @@ import streamlit as st
 import transformer
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _, localize
+from charts.toolkit.words import localize, say
 from transformer.layers.embedding_space import parts_of_cosine
 from transformer.predictions.comparison import (
     align,
@@ -29,7 +29,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.language_guess import guess_language
 from ui.words.texts import PageText, as_plain, common, model_sentences
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
@@ -56,7 +56,7 @@ def sentences(p: Page) -> None:
     try:
         found = experiment_with(p.run, sentence=sentence)
     except (transformer.InputError, transformer.NotFiniteError) as error:
-        st.warning(p.text["second_wrong"].format(message=as_plain(translate(error))), icon=":material/edit:")
+        st.warning(p.text["second_wrong"].format(message=as_plain(problem_text(error))), icon=":material/edit:")
         return
     shown = compare_view_model([found], location(p))
     if p.encodes_sentences:
@@ -189,7 +189,7 @@ def _furthest(p: Page, shown: CompareViewModel) -> str:
     return p.text["stream_furthest"].format(
         token=as_plain(found.labels[pair]),
         cosine=three_digits(float(found.cosine[step, pair])),
-        step=localize(found.steps[step]) if step else _("the embedding"),
+        step=localize(found.steps[step]) if step else say("compare.embedding"),
         start=three_digits(float(found.cosine[0, pair])),
     )
 

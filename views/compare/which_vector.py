@@ -39,7 +39,7 @@ from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, page_texts
 
 KEY = "patching"
@@ -129,7 +129,7 @@ def which_vector(p: Page, sentence: str) -> None:
         found = experiment_with(p.run, sentence=sentence, keep_answer=True)
         pair: Contrast = store.get(p.run, ("contrast", sentence), lambda: contrast_of(found))
     except transformer.InputError as error:  # another number of tokens, or the same sentence
-        st.info(as_plain(translate(error)), icon=":material/info:")
+        st.info(as_plain(problem_text(error)), icon=":material/info:")
         return
     if not pair.turns:
         st.info(text["nothing_asked"], icon=":material/info:")

@@ -4,7 +4,6 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from transformer.text.message import N_
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
@@ -59,13 +58,13 @@ def _table(shown: AlignedWords) -> pd.DataFrame:
         weights = found.weights[place]
         rows.append(
             {
-                N_("word of the output"): word.text,
-                N_("source word"): found.source[best].text,
-                N_("weight"): float(weights[best]),
-                N_("next"): "" if second is None else found.source[second].text,
-                N_("its weight"): 0.0 if second is None else float(weights[second]),
-                N_("entropy in bits"): float(entropy[place]),
-                N_("pieces"): word.end - word.start,
+                "word of the output": word.text,
+                "source word": found.source[best].text,
+                "weight": float(weights[best]),
+                "next": "" if second is None else found.source[second].text,
+                "its weight": 0.0 if second is None else float(weights[second]),
+                "entropy in bits": float(entropy[place]),
+                "pieces": word.end - word.start,
             }
         )
     return pd.DataFrame(rows)

@@ -9,7 +9,6 @@ from charts.toolkit.numbers import whole
 from transformer.predictions.hypothesis_tree import BeamTree
 from transformer.predictions.hypothesis_tree import beam_tree as record_search
 from transformer.runs.decoding_strategies import Beam
-from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.shell import choice
 from ui.shell.fragments import fragment
@@ -92,13 +91,13 @@ def _returned(shown: SearchedTree) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                N_("place"): place,
-                N_("text"): text.text,
-                N_("tokens"): numbers.count,
-                N_("Σ log p"): numbers.total,
-                N_("length penalty"): numbers.penalty,
-                N_("score"): text.score,
-                N_("finished"): text.finished,
+                "place": place,
+                "text": text.text,
+                "tokens": numbers.count,
+                "Σ log p": numbers.total,
+                "length penalty": numbers.penalty,
+                "score": text.score,
+                "finished": text.finished,
             }
             for place, (text, numbers) in enumerate(zip(shown.tree.hypotheses, shown.numbers, strict=True), start=1)
         ]

@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from charts.toolkit import shades, style
 from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet, bar, scatter
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:
     from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
@@ -23,10 +22,10 @@ _ROW = 30  # pixels
 _ORDER = ("kept", "open", "finished", "pruned")
 _DONE = style.CATEGORICAL[2]
 _FATES = {
-    "kept": N_("rank {rank} at its step: kept"),
-    "pruned": N_("rank {rank} at its step: pruned"),
-    "open": N_("rank {rank} at its step: still open when the search ended"),
-    "finished": N_("finished, rank {rank} by score"),
+    "kept": "decoding.kept_rank",
+    "pruned": "decoding.pruned_rank",
+    "open": "decoding.open_rank",
+    "finished": "decoding.finished_rank",
 }
 
 
@@ -49,9 +48,9 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     lowest = min((node.total for node in alive), default=-1.0) or -1.0
     figure = Sheet()
     for name, colour, width, nodes in (
-        (_("pruned"), style.QUIET, 1, [node for node in shown if node.fate == "pruned"]),
-        (_("kept"), style.NEUTRAL, 2.5, [node for node in alive if node.index not in winner]),
-        (_("the output"), style.CHOSEN, 6, [node for node in alive if node.index in winner]),
+        (say("decoding.pruned"), style.QUIET, 1, [node for node in shown if node.fate == "pruned"]),
+        (say("decoding.kept"), style.NEUTRAL, 2.5, [node for node in alive if node.index not in winner]),
+        (say("decoding.output"), style.CHOSEN, 6, [node for node in alive if node.index in winner]),
     ):
         if nodes:
             figure.add_trace(_lines(nodes, rows, first=first, name=name, line={"color": colour, "width": width}))
@@ -59,19 +58,19 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     figure.add_trace(_boxes(tree, alive, rows, winner, lowest=lowest))
     if any(node.fate == "finished" for node in alive):
         marker = {"symbol": "square-open", "size": 14, "color": _DONE, "line": {"width": 3}}
-        figure.scatter(x=[None], y=[None], mode="markers", name=_("finished, with its rank by score"), marker=marker)
+        figure.scatter(x=[None], y=[None], mode="markers", name=say("decoding.finished_ranks"), marker=marker)
     n_rows = 1 + max((rows[node.index] for node in shown), default=0)
     style.finish(figure, height=_ROW * n_rows + 150, top=84)
     figure.update_layout(barmode="overlay", hovermode="closest")
     figure.update_xaxes(
-        title_text=_("step: position of the token in the text"),
+        title_text=say("decoding.step_axis"),
         tickvals=list(range(first, last + 1)),
         range=[first - 0.55, max(last, first + 3) + 0.45],
         showgrid=False,
         zeroline=False,
     )
     figure.update_yaxes(
-        title_text=_("branches, the output on top"),
+        title_text=say("decoding.branches"),
         range=[n_rows - 0.4, -0.6],
         showticklabels=False,
         showgrid=False,
@@ -127,7 +126,7 @@ def _boxes(
         inks: Any = style.NEUTRAL
     else:
         above_the_legend = style.ABOVE_NAMES
-        bar_of_colours = style.colour_bar(_("Σ log p from the beginning"), ypad=above_the_legend)
+        bar_of_colours = style.colour_bar(say("decoding.log_p_axis"), ypad=above_the_legend)
         borders = [
             _DONE if node.fate == "finished" else style.CHOSEN if node.index in winner else "rgba(0,0,0,0)"
             for node in nodes
@@ -170,12 +169,12 @@ def _explanation(tree: BeamTree, node: BeamNode) -> str:
     before = "".join([each.display for each in tree.path(node.parent)]).replace("·", " ").strip()
     title = f"<b>{style.escape(node.display)}</b>"
     if before:
-        title = _("{token} after “{text}”", token=title, text=style.escape(before))
+        title = say("decoding.token_after_text", token=title, text=style.escape(before))
     lines = [
         title,
-        _("log p = {value}", value=number(f"{node.log_p:.9g}")),
-        _("Σ log p = {value}", value=number(f"{node.total:.9g}")),
-        _("score (÷ length penalty) = {score}", score=number(f"{node.score:.9g}")),
-        _(_FATES[node.fate], rank=node.rank),
+        say("decoding.log_p", value=number(f"{node.log_p:.9g}")),
+        say("decoding.sum_log_p", value=number(f"{node.total:.9g}")),
+        say("decoding.penalized_score", score=number(f"{node.score:.9g}")),
+        say(_FATES[node.fate], rank=node.rank),
     ]
     return "<br>".join(lines)

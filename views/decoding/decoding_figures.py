@@ -13,8 +13,7 @@ from charts.toolkit.checks import as_array, as_probabilities, require_columns, r
 from charts.toolkit.numbers import number
 from charts.toolkit.patch_drawing import add_hover, add_number, box_of, pixels, square, whole_image
 from charts.toolkit.sheet import Sheet, bar, place_side_by_side, scatter
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 COLUMNS = {
-    "logit": N_("logit"),
-    "scaled": N_("scaled"),
-    "probability": N_("probability"),
-    "final": N_("final"),
+    "logit": "logit",
+    "scaled": "scaled",
+    "probability": "probability",
+    "final": "final",
 }  # columns of ``reshaping`` by their names in the hover
 _MAX_NUMBERS = 14  # the most columns whose numbers still fit in a cell
 
@@ -35,9 +34,9 @@ def candidate_bars(
     *,
     rest: float | None = None,
     stretch: bool = False,
-    axis: str = N_("next-token probability"),
-    row: str = N_("candidate"),
-    chosen_name: str = N_("chosen"),
+    axis: str = "next-token probability",
+    row: str = "candidate",
+    chosen_name: str = "chosen",
     other_name: str = "",
 ) -> go.Figure:
     """Draw the most likely next tokens with their probabilities, the chosen one in its own colour.
@@ -57,13 +56,13 @@ def candidate_bars(
     if rest is not None:
         values = np.append(values, as_probabilities([rest], name="rest", axes=("candidate",)))
         colours.append(style.MASKED)
-        labels.append(_("all others"))
+        labels.append(say("decoding.all_others"))
         cut = np.append(cut, False)
-    bars = parts.bar_rows(values, hover=style.lines("%{y}", _("probability")), colours=colours, cut=cut)
+    bars = parts.bar_rows(values, hover=style.lines("%{y}", say("names.probability")), colours=colours, cut=cut)
     if "typed" in candidates.columns and bars["text"] is not None:
         typed = [*candidates["typed"], *[False] * (rest is not None)]
         bars["text"] = [
-            f"{text}  {_('in your text')}" if is_typed else text
+            f"{text}  {say('decoding.your_text')}" if is_typed else text
             for text, is_typed in zip(bars["text"], typed, strict=True)
         ]
     figure = Sheet(bars)
@@ -71,8 +70,8 @@ def candidate_bars(
     style.finish(figure, height=style.rows_height(len(labels), around=90), top=36)
     figure.update_layout(margin_r=60)
     end, note = parts.share_axis(values, stretch=stretch)
-    figure.update_xaxes(title_text=f"{style.escape(_(axis))}{note}", range=[0, end])
-    figure.update_yaxes(**style.label_rows(labels, title=_(row)))
+    figure.update_xaxes(title_text=f"{style.escape(localize(axis))}{note}", range=[0, end])
+    figure.update_yaxes(**style.label_rows(labels, title=localize(row)))
     return figure.drawn()
 
 
@@ -88,7 +87,12 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str, given:
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
     predicted = given & (np.arange(len(chosen)) == 0)
-    names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax"), _("final")]
+    names = [
+        say("names.logit"),
+        f"÷ {style.three_digits(float(temperature))}",
+        say("decoding.softmax"),
+        say("names.final"),
+    ]
     # distinguishable even in a figure 84 mm wide
     figure = place_side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))
     colours = np.where(chosen, style.NEUTRAL if given else style.CHOSEN, style.BAR)
@@ -96,16 +100,19 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str, given:
     for panel, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
         if panel < 3:
             values = as_array(candidates[column], name=column, axes=("candidate",))
-            limits, title = parts.bar_range(values, share=0.42), _("logit") if panel == 1 else _("logit ÷ temperature")
+            limits, title = (
+                parts.bar_range(values, share=0.42),
+                say("names.logit") if panel == 1 else say("decoding.logit_over_temperature"),
+            )
         else:
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
             limits, title = (
                 [0, 1.6 if panel == 3 else 1.75],
-                _("probability") if panel == 3 else _("sampling probability"),
+                say("names.probability") if panel == 3 else say("decoding.sampling_probability"),
             )
         trace = parts.bar_rows(
             values,
-            hover=style.lines("%{y}", _(COLUMNS[column])),
+            hover=style.lines("%{y}", localize(COLUMNS[column])),
             colours=colours,
             cut=cut if panel >= 3 else None,
         )
@@ -124,15 +131,15 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str, given:
         chosen=chosen & ~predicted,
         predicted=predicted,
         cut=cut,
-        by=_("excluded by {rule}", rule=style.escape(rule)),
-        chosen_name=N_("given") if given else N_("chosen"),
+        by=say("decoding.excluded", rule=style.escape(rule)),
+        chosen_name="given" if given else "chosen",
         chosen_colour=style.NEUTRAL if given else style.CHOSEN,
     )
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
     figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
     figure.update_xaxes(nticks=3)
     figure.update_yaxes(**style.label_rows([str(piece) for piece in candidates["piece"]], title=""))
-    figure.update_yaxes(title_text=_("candidate"), col=1)
+    figure.update_yaxes(title_text=say("names.candidate"), col=1)
     return figure.drawn()
 
 
@@ -143,19 +150,19 @@ def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dic
         y=np.arange(len(own)),
         orientation="h",
         width=0.9,
-        name=_("before: the model's own probability"),
+        name=say("decoding.own_probability"),
         marker={
             "color": ["rgba(138,141,147,0.35)" if is_cut else "rgba(0,0,0,0)" for is_cut in cut],
             "line": {"color": style.NEUTRAL, "width": 2},
         },
-        hovertemplate=style.hover("%{y}", _("before"), style.exact("x")),
+        hovertemplate=style.hover("%{y}", say("names.before"), style.exact("x")),
     )
     texts = scatter(
         x=np.maximum(own, final) + 0.05,
         y=np.arange(len(own)),
         mode="text",
         text=[
-            _("{value} → cut", value=style.three_digits(float(a)))
+            say("decoding.cut_value", value=style.three_digits(float(a)))
             if is_cut
             else f"{style.three_digits(float(a))} → {style.three_digits(float(b))}"
             for a, b, is_cut in zip(own, final, cut, strict=True)
@@ -185,14 +192,14 @@ def answer_confidence(
     figure.bar(
         x=places,
         y=values,
-        name=_("the chosen token"),
+        name=say("decoding.chosen_token"),
         marker={"color": [style.CHOSEN if place == current else style.BAR for place in places]},
         text=style.three_digits_alike(values) if len(tokens) <= 16 else None,
         textposition="outside",
         cliponaxis=False,
         hovertemplate=style.hover(
-            _("step {step}: {token}", step="%{x:d}", token="%{x}"),
-            _("probability {probability}", probability=style.exact("y")),
+            say("decoding.step_token", step="%{x:d}", token="%{x}"),
+            say("probability", probability=style.exact("y")),
         ),
         showlegend=False,
     )
@@ -201,19 +208,17 @@ def answer_confidence(
             x=places,
             y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
             mode="markers",
-            name=_("the most likely other token"),
+            name=say("decoding.the_other_token"),
             marker={"symbol": "line-ew", "size": 26, "line": {"width": 3, "color": style.CATEGORICAL[1]}},
-            hovertemplate=style.hover(
-                _("most likely other token"), _("probability {probability}", probability=style.exact("y"))
-            ),
+            hovertemplate=style.hover(say("decoding.other_token"), say("probability", probability=style.exact("y"))),
         )
     style.finish(figure, height=360, top=64)
     figure.update_layout(legend_y=1.08)  # the legend is above the numbers of bars that reach 1
-    figure.update_xaxes(**style.token_axis(tokens, title=_("token of the output, step by step")))
+    figure.update_xaxes(**style.token_axis(tokens, title=say("decoding.output_axis")))
     figure.update_layout(
         uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
     )  # hide numbers that would be tiny
-    figure.update_yaxes(title_text=_("probability at its step"), range=[0, 1])
+    figure.update_yaxes(title_text=say("decoding.step_probability"), range=[0, 1])
     return figure.drawn()
 
 
@@ -222,7 +227,7 @@ def step_attention(
     *,
     tokens: TokenSequence,
     allowed: Any | None = None,
-    of: str = N_("mean of all heads"),
+    of: str = "mean of all heads",
     stretch: bool = False,
 ) -> go.Figure:
     """Draw the attention weights of one decoder row on every source token, 0…1.
@@ -243,15 +248,15 @@ def step_attention(
         y=values,
         marker={"color": style.BAR},
         hovertemplate=style.hover(
-            _("{token} (position {place})", token="%{x}", place="%{x:d}"), _("weight {weight}", weight=style.exact("y"))
+            say("token_position", token="%{x}", place="%{x:d}"), say("decoding.weight", weight=style.exact("y"))
         ),
     )
     if masked.any():
         figure.add_trace(parts.mask_bars(masked, low=0.0, high=end))
     style.finish(figure, height=300, top=40)
     figure.update_layout(barmode="overlay")
-    figure.update_xaxes(**style.token_axis(tokens, title=_("key: the token that is looked at")))
-    figure.update_yaxes(title_text=_("weight, {of}", of=f"{style.escape(_(of))}{note}"), range=[0, end])
+    figure.update_xaxes(**style.token_axis(tokens, title=say("names.key_axis")))
+    figure.update_yaxes(title_text=say("decoding.weight_of", of=f"{style.escape(localize(of))}{note}"), range=[0, end])
     return figure.drawn()
 
 
@@ -277,13 +282,13 @@ def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Se
             marker={"size": (10, 8, 7)[index % 3]},
             text=["", *map(style.escape, tokens[name])],
             hovertemplate=style.hover(
-                _("{name}, token {place}: {token}", name=style.escape(name), place="%{x}", token="%{text}"),
-                _("Σ log p {value}", value=style.exact("y")),
+                say("decoding.strategy_token", name=style.escape(name), place="%{x}", token="%{text}"),
+                say("decoding.total_log_p", value=style.exact("y")),
             ),
         )
     style.finish(figure, height=340, top=48)
-    figure.update_xaxes(title_text=_("tokens written"), showgrid=False)
-    figure.update_yaxes(title_text=_("Σ log p so far"))
+    figure.update_xaxes(title_text=say("decoding.tokens_written"), showgrid=False)
+    figure.update_yaxes(title_text=say("decoding.log_p_so_far"))
     return figure.drawn()
 
 
@@ -293,7 +298,7 @@ def alignment_heatmap(
     target: Sequence[str],
     source: Sequence[str],
     best: Any | None = None,
-    row: str = N_("target word"),
+    row: str = "target word",
 ) -> go.Figure:
     """Draw target word × source word, weights 0…1, with a frame around the largest weight of each row.
 
@@ -304,16 +309,16 @@ def alignment_heatmap(
     values = as_probabilities(weights, name="weights", axes=("target word", "source word"), sizes=sizes)
     trace = parts.heatmap(
         values,
-        hover=style.lines("%{y}", _("looks at {other}", other="%{x}"), _("weight")),
-        bar=style.colour_bar(_("weight")),
+        hover=style.lines("%{y}", say("decoding.looks_at", other="%{x}"), say("names.weight")),
+        bar=style.colour_bar(say("names.weight")),
         xgap=1,
         ygap=1,
     )
     alike = [[number(f"{weight:.3f}") for weight in weights_of_row] for weights_of_row in values]
     figure = Sheet(trace, *([parts.cell_texts(trace, texts=alike)] if len(source) <= _MAX_NUMBERS else []))
     style.finish(figure, height=style.rows_height(len(target), around=150), top=64)
-    figure.update_xaxes(**style.label_axis(source, title=_("source word (looked at)")))
-    figure.update_yaxes(**style.label_rows(target, title=style.escape(_(row))))
+    figure.update_xaxes(**style.label_axis(source, title=say("decoding.source_word")))
+    figure.update_yaxes(**style.label_rows(target, title=style.escape(localize(row))))
     if best is not None:
         for place, column in enumerate(as_array(best, name="best", axes=("target word",), sizes=sizes).astype(int)):
             box = {"x0": column - 0.48, "x1": column + 0.48, "y0": place - 0.46, "y1": place + 0.46}
@@ -335,15 +340,15 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str, are
         )
     figure = Sheet()
     hover = style.hover(
-        _("{token} (word {place})", token="%{x}", place="%{x:d}"), _("contributes {value}", value=style.exact("y"))
+        say("decoding.numbered_word", token="%{x}", place="%{x:d}"), say("decoding.contributes", value=style.exact("y"))
     )
     figure.bar(**parts.token_bars(values, hover=hover, colours=parts.signed_colours(values)))
     style.finish(figure, height=340, top=32)
     figure.update_layout(uniformtext=parts.NUMBERS_ALIKE)
-    across = _("patch that is hidden") if are_patches else _("word that is left out")
-    lost = N_("p({name}) lost without the patch") if are_patches else N_("p({name}) lost without the word")
+    across = say("decoding.hidden_patch") if are_patches else say("decoding.omitted_word")
+    lost = "decoding.lost_without_patch" if are_patches else "decoding.lost_without_word"
     figure.update_xaxes(**style.label_axis(words, title=across))
-    figure.update_yaxes(title_text=_(lost, name=style.escape(of)), range=parts.bar_range(values))
+    figure.update_yaxes(title_text=say(lost, name=style.escape(of)), range=parts.bar_range(values))
     return figure.drawn()
 
 
@@ -362,7 +367,7 @@ def patch_contributions(contributions: Any, *, ink: Any, names: Sequence[str], o
         colour = f"rgba({tint}, {0.75 * abs(value) / largest:.3f})"
         figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=colour)
         add_number(figure, number(f"{value:+.2f}"), box=box)
-    lost = _("p({name}) lost without the patch", name=style.escape(of))
+    lost = say("decoding.lost_without_patch", name=style.escape(of))
     hover = style.hover("%{text}", lost, style.exact("customdata"))
     add_hover(figure, names, values=values, size=size, hover=hover)
     return square(figure, image.shape, height=340)
@@ -381,19 +386,19 @@ def _explain(
     *,
     chosen: np.ndarray,
     cut: np.ndarray,
-    by: str = N_("cut off"),
-    row: str = N_("candidate"),
-    chosen_name: str = N_("chosen"),
+    by: str = "cut off",
+    row: str = "candidate",
+    chosen_name: str = "chosen",
     chosen_colour: str = style.CHOSEN,
     predicted: np.ndarray | None = None,
 ) -> None:
     """Draw a legend of the colours that occur."""
     coloured = chosen if predicted is None else chosen | predicted
     for occurs, name, colour, shape in (
-        (bool((~coloured & ~cut[: len(chosen)]).any()), _(row), style.BAR, ""),
-        (predicted is not None and bool(predicted.any()), _("predicted"), style.CHOSEN, ""),
-        (bool(chosen.any()), style.escape(_(chosen_name)), chosen_colour, ""),
-        (bool(cut.any()), _(by), style.MASKED, "/"),
+        (bool((~coloured & ~cut[: len(chosen)]).any()), localize(row), style.BAR, ""),
+        (predicted is not None and bool(predicted.any()), say("decoding.predicted"), style.CHOSEN, ""),
+        (bool(chosen.any()), style.escape(localize(chosen_name)), chosen_colour, ""),
+        (bool(cut.any()), localize(by), style.MASKED, "/"),
     ):
         if occurs and (coloured.any() or cut.any()):
             figure.bar(x=[None], y=[None], name=name, marker={"color": colour, "pattern": {"shape": shape}})

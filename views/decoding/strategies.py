@@ -5,7 +5,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.style import three_digits
-from transformer.text.message import N_
 from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
@@ -113,14 +112,14 @@ def _table(shown: ComparedTexts, names: dict[str, str]) -> pd.DataFrame:
         numbers = shown.numbers[name]
         rows.append(
             {
-                N_("strategy"): names[name],
-                N_("text"): text.text,
-                N_("tokens"): numbers.count,
-                N_("Σ log p"): numbers.total,
-                N_("log p per token"): numbers.each,
-                N_("length penalty"): numbers.penalty,
-                N_("score"): numbers.score,
-                N_("finished"): text.finished,
+                "strategy": names[name],
+                "text": text.text,
+                "tokens": numbers.count,
+                "Σ log p": numbers.total,
+                "log p per token": numbers.each,
+                "length penalty": numbers.penalty,
+                "score": numbers.score,
+                "finished": text.finished,
             }
         )
     return pd.DataFrame(rows)

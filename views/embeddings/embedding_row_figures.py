@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index, require_same_length
 from charts.toolkit.sheet import Sheet, place_side_by_side
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -28,7 +28,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
     for token in tokens:
         require_index(token.id, name=f"the id of token {token.display!r}", size=vocabulary_size)
     n_tokens, n_dimensions = values.shape
-    figure = place_side_by_side(["E", "", _("its rows for this sentence")], widths=[0.06, 0.16, 0.78], spacing=0.0)
+    figure = place_side_by_side(["E", "", say("embeddings.sentence_rows")], widths=[0.06, 0.16, 0.78], spacing=0.0)
 
     if followed is not None:
         require_index(followed, name="followed", size=n_tokens)
@@ -41,9 +41,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
         mode="markers",
         marker={"symbol": "line-ew", "size": 26, "line": {"width": 2, "color": quiet}},
         customdata=[[style.escape(token.display), token.id] for token in tokens],
-        hovertemplate=style.hover(
-            _("{token}: row {row} of E", token="%{customdata[0]}", row="<b>%{customdata[1]}</b>")
-        ),
+        hovertemplate=style.hover(say("embeddings.token_row", token="%{customdata[0]}", row="<b>%{customdata[1]}</b>")),
     )
     # The middle panel also has ids as its axis; a row of the right panel has the same relative height.
     ends = (np.arange(n_tokens) + 0.5) / n_tokens * vocabulary_size
@@ -62,10 +60,10 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
         parts.heatmap(
             values,
             hover=style.lines(
-                _("{token} (position {place})", token="%{y}", place="%{y:d}"),
-                _("dimension {dimension}", dimension="%{x}"),
+                say("token_position", token="%{y}", place="%{y:d}"),
+                say("dimension", dimension="%{x}"),
             ),
-            bar=style.colour_bar(_("value"), ypad=style.ABOVE_NAMES),
+            bar=style.colour_bar(say("names.value"), ypad=style.ABOVE_NAMES),
             limit=limit,
             ygap=1,
         ),
@@ -77,7 +75,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
     style.finish(figure, height=max(340, style.rows_height(n_tokens, around=140)), top=90)
     figure.update_yaxes(matches=None, fixedrange=True)
     column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
-    figure.update_yaxes(**column, title_text=_("row of E = token id"), col=1)
+    figure.update_yaxes(**column, title_text=say("embedding_row"), col=1)
     figure.update_yaxes(**column, visible=False, col=2)
     # The tokens are on the right, so that the lines from E reach the rows.
     figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", col=3)
@@ -85,7 +83,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
         figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], col=column)
     box = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
     figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
-    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=n_dimensions), fixedrange=True, col=3)
+    figure.update_xaxes(title_text=say("dimension_axis", n=n_dimensions), fixedrange=True, col=3)
     return figure.drawn()
 
 
@@ -98,7 +96,7 @@ def _follow(figure: Sheet, tokens: TokenSequence, followed: int, *, height: floa
         mode="markers",
         marker={"symbol": "line-ew", "size": 26, "line": {"width": 5, "color": style.CHOSEN}},
         hovertemplate=style.hover(
-            _("{token}: row {row} of E", token=style.escape(token.display), row=f"<b>{token.id}</b>")
+            say("embeddings.token_row", token=style.escape(token.display), row=f"<b>{token.id}</b>")
         ),
     )
     figure.scatter(
@@ -136,13 +134,13 @@ def embedding_window(
     figure = Sheet(
         parts.heatmap(
             spaced,
-            hover=style.lines(_("row {row}", row="%{y}"), _("dimension {dimension}", dimension="%{x}")),
-            bar=style.colour_bar(_("value")),
+            hover=style.lines(say("embeddings.row", row="%{y}"), say("dimension", dimension="%{x}")),
+            bar=style.colour_bar(say("names.value")),
             limit=style.symmetric_limit(values),
             ygap=1,
         )
     )
     style.finish(figure, height=style.rows_height(len(order)), top=64)
-    figure.update_yaxes(**style.label_rows(labels, title=_("rows of E (⋮ rows omitted, ▶ looked up)")))
-    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=values.shape[1]))
+    figure.update_yaxes(**style.label_rows(labels, title=say("embeddings.rows_axis")))
+    figure.update_xaxes(title_text=say("dimension_axis", n=values.shape[1]))
     return figure.drawn()

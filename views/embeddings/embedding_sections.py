@@ -6,7 +6,6 @@ import streamlit as st
 
 from charts.toolkit.numbers import latex_notation, whole
 from charts.toolkit.style import percent_digits, three_digits
-from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
@@ -88,7 +87,7 @@ def lookup(p: Page, view_model: EmbeddingsViewModel) -> None:
         pd.DataFrame(
             {
                 text["dimension"]: range(min(width, SHOWN_DIMENSIONS)),
-                N_("one-hot @ E"): view_model.one_hot_product[:SHOWN_DIMENSIONS],
+                "one-hot @ E": view_model.one_hot_product[:SHOWN_DIMENSIONS],
                 text["row"]: row[:SHOWN_DIMENSIONS],
                 **({text["scaled"]: row[:SHOWN_DIMENSIONS] * scale} if view_model.is_scaled else {}),
                 text["recorded"]: view_model.recorded[:SHOWN_DIMENSIONS],

@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_columns, require_index, require_same_length
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     from transformer.layers.embedding_space import Neighbour
@@ -45,7 +44,7 @@ def vocabulary_projection(
         x=points[rest, 0],
         y=points[rest, 1],
         mode="markers",
-        name=_("all other tokens"),
+        name=say("embeddings.all_other_tokens"),
         marker={"size": 4, "color": style.GRID},
         text=[style.escape(display) for display, kept in zip(displays, rest, strict=True) if kept],
         hovertemplate="%{text}<extra></extra>",
@@ -54,7 +53,7 @@ def vocabulary_projection(
         x=points[ids, 0],
         y=points[ids, 1],
         mode="markers+text" if len(marked) <= style.MAX_LABELS else "markers",  # the others appear in the hover
-        name=_("tokens of this sentence"),
+        name=say("embeddings.sentence_tokens"),
         marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
         text=[style.escape(token.display) for token in marked],
         textposition=_away_from_each_other(points[ids]),
@@ -62,18 +61,18 @@ def vocabulary_projection(
         customdata=ids,
         hovertemplate=(
             style.hover(
-                _("{token} (id {id})", token="%{text}", id="%{customdata}"),
+                say("embeddings.token_id", token="%{text}", id="%{customdata}"),
                 f"%{{x:{style.EXACT}}}, %{{y:{style.EXACT}}}",
             )
         ),
     )
     style.finish(figure, height=560, top=36)
-    titles = [_("first principal component"), _("second principal component")]
+    titles = [say("embeddings.first_component"), say("embeddings.second_component")]
     if explained:
         shares = [style.percent_digits(share) for share in explained]
         titles = [
-            _("first principal component ({share} of the variance)", share=shares[0]),
-            _("second principal component ({share} of the variance)", share=shares[1]),
+            say("embeddings.first_component_share", share=shares[0]),
+            say("embeddings.second_component_share", share=shares[1]),
         ]
     figure.update_xaxes(title_text=titles[0], zeroline=False)
     figure.update_yaxes(title_text=titles[1], zeroline=False)
@@ -98,7 +97,7 @@ def _away_from_each_other(points: np.ndarray) -> list[str]:
     return sides
 
 
-def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = N_("cosine similarity")) -> go.Figure:
+def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cosine similarity") -> go.Figure:
     """Draw the rows of E nearest to one vector, nearest on top; also used for an analogy (a − b + c).
 
     ``neighbours``: columns ``piece`` (as displayed) and ``similarity``, nearest first; ``of`` says what they are
@@ -113,10 +112,10 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = N_("
     lowest, highest = parts.bar_range(values, share=0.0)
     fits = measure.startswith("cosine") and lowest == 0.0 and highest <= 1.0
     figure.update_xaxes(
-        title_text=_("{measure} to {token}", measure=_(measure), token=style.escape(of)),
+        title_text=say("embeddings.measure_to", measure=localize(measure), token=style.escape(of)),
         range=[0, 1] if fits else [lowest * 1.15, highest],
     )
-    figure.update_yaxes(**style.label_rows(pieces, title=_("token")))
+    figure.update_yaxes(**style.label_rows(pieces, title=say("names.token")))
     return figure.drawn()
 
 

@@ -10,7 +10,7 @@ from charts.toolkit import style
 from charts.toolkit.checks import as_array
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 
 def relu(values: np.ndarray) -> np.ndarray:
@@ -72,14 +72,14 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str, gated:
         x=values,
         y=outputs,
         mode="markers",
-        name=_("the {n} units for {token}", n=whole(len(values)), token=style.escape(token)),
+        name=say("feed_forward.units_for_token", n=whole(len(values)), token=style.escape(token)),
         customdata=units,
         marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
         hovertemplate=(
             style.hover(
-                _("unit {unit}", unit="%{customdata}"),
-                _("before {value}", value=style.exact("x")),
-                _("after {value}", value=style.exact("y")),
+                say("feed_forward.unit", unit="%{customdata}"),
+                say("feed_forward.before", value=style.exact("x")),
+                say("feed_forward.after", value=style.exact("y")),
             )
         ),
     )
@@ -93,12 +93,12 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str, gated:
     )
     figure.add_vline(x=0, line={"color": style.NEUTRAL, "width": 1, "dash": "dot"})
     for text, place, anchor in (
-        (_("{n} at or below 0", n=whole(below)), -0.02, "right"),
-        (_("{n} above 0", n=whole(len(values) - below)), 0.02, "left"),
+        (say("feed_forward.at_most_zero", n=whole(below)), -0.02, "right"),
+        (say("feed_forward.above_zero", n=whole(len(values) - below)), 0.02, "left"),
     ):
         figure.add_annotation(text=text, x=place * reach, y=0.96, xref="x", yref="paper", xanchor=anchor, yanchor="top")
     style.finish(figure, height=400, top=44)
-    before = _("pre-activation of the gate: x W_g") if gated else _("pre-activation: x W₁ + b₁")
+    before = say("feed_forward.gate_axis") if gated else say("feed_forward.pre_activation_axis")
     figure.update_xaxes(title_text=before, range=[-reach, reach], zeroline=False)
-    figure.update_yaxes(title_text=_("gate") if gated else _("hidden value"))
+    figure.update_yaxes(title_text=say("feed_forward.gate") if gated else say("names.hidden_value"))
     return figure.drawn()

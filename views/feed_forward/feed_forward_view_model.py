@@ -31,7 +31,6 @@ from transformer.layers.feed_forward_units import (
     why_no_words,
 )
 from transformer.layers.norms import norm_kind
-from transformer.text.message import Message
 from views.view_models import TokenViewModel
 
 STRONGEST = 12  # units
@@ -95,7 +94,7 @@ class FeedForwardViewModel(TokenViewModel):
         return strongest_units(self.trace, self.stack, self.layer, self.token, count=STRONGEST)
 
     @cached_property
-    def why_no_words(self) -> Message | None:
+    def why_no_words(self) -> str | None:
         """Why the output of units cannot be read as words in this stack; ``None`` if it can."""
         return why_no_words(self.checkpoint, self.stack)
 

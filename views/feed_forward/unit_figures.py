@@ -12,8 +12,7 @@ from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index, require_same_length
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +26,7 @@ _LONGEST = 14  # characters of a word that are shown; the hover has all
 
 
 def hidden_heatmap(
-    values: Any, *, tokens: TokenSequence, units: Sequence[int] | None = None, name: str = N_("pre-activation")
+    values: Any, *, tokens: TokenSequence, units: Sequence[int] | None = None, name: str = "pre-activation"
 ) -> go.Figure:
     """Draw hidden units of every token, token × unit.
 
@@ -43,20 +42,20 @@ def hidden_heatmap(
         parts.heatmap(
             array,
             hover=style.lines(
-                _("{token} (position {place})", token="%{y}", place="%{y:d}"), _("unit {unit}", unit="%{x}")
+                say("token_position", token="%{y}", place="%{y:d}"), say("feed_forward.unit", unit="%{x}")
             ),
-            bar=style.colour_bar(_(name)),
+            bar=style.colour_bar(localize(name)),
             limit=style.symmetric_limit(array) if signed else None,
             maximum=style.symmetric_limit(array),
             ygap=1,
         )
     )
     style.finish(figure, height=style.rows_height(len(tokens)), top=64)
-    figure.update_yaxes(**style.token_rows(tokens, title=_("token")))
+    figure.update_yaxes(**style.token_rows(tokens, title=say("names.token")))
     if units is None:
-        figure.update_xaxes(title_text=_("hidden unit (all {n})", n=n_units), showgrid=False, zeroline=False)
+        figure.update_xaxes(title_text=say("feed_forward.all_units", n=n_units), showgrid=False, zeroline=False)
     else:
-        figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title=_("hidden unit (a selection)")))
+        figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title=say("feed_forward.some_units")))
     return figure.drawn()
 
 
@@ -75,17 +74,17 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
             name=style.escape(name),
             marker={"color": style.category_colour(layer), "line": {"width": 0}},
             hovertemplate=(
-                style.hover(f"%{{x}}, {style.escape(name)}", _("inactive share {share}", share=style.exact("y")))
+                style.hover(f"%{{x}}, {style.escape(name)}", say("feed_forward.inactive_share", share=style.exact("y")))
             ),
             showlegend=len(layers) > 1,
         )
     style.finish(figure, height=360, top=44)
-    figure.update_xaxes(**style.token_axis(tokens, title=_("token")))
-    figure.update_yaxes(title_text=_("share of inactive units"), range=[0, 1])
+    figure.update_xaxes(**style.token_axis(tokens, title=say("names.token")))
+    figure.update_yaxes(title_text=say("feed_forward.inactive_axis"), range=[0, 1])
     return figure.drawn()
 
 
-def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("hidden value")) -> go.Figure:
+def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidden value") -> go.Figure:
     """Draw the units with the largest absolute value for one token, strongest on top.
 
     ``hidden``: [unit], all units of the token; ``token``: its displayed form.
@@ -96,16 +95,16 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("h
     units = np.argsort(-np.abs(values), kind="stable")[:top]
     strongest = values[units]
     colours = parts.signed_colours(strongest) if (values < 0).any() else style.BAR
-    figure = Sheet(parts.bar_rows(strongest, hover=_("unit {unit}", unit="%{y}"), colours=colours))
+    figure = Sheet(parts.bar_rows(strongest, hover=say("feed_forward.unit", unit="%{y}"), colours=colours))
     style.finish(figure, height=style.rows_height(len(units), around=60))
     figure.update_layout(margin_r=48)
     # Two lines, so that the title fits a narrow window.
     title = style.lines(
-        _("{name} for {token}", name=_(name), token=style.escape(token)),
-        _("({shown} strongest of {n})", shown=len(units), n=whole(len(values))),
+        say("feed_forward.name_for_token", name=localize(name), token=style.escape(token)),
+        say("feed_forward.strongest", shown=len(units), n=whole(len(values))),
     )
     figure.update_xaxes(title_text=title, range=parts.bar_range(strongest, share=0.1))
-    figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title=_("unit")))
+    figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title=say("names.unit")))
     return figure.drawn()
 
 
@@ -121,9 +120,9 @@ def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
     style.finish(figure, height=style.rows_height(len(values), around=60))
     figure.update_layout(margin_r=48)
-    axis = axis or _("what unit {unit} adds to the logit (left: less probable, right: more probable)", unit=unit)
+    axis = axis or say("feed_forward.logit_axis", unit=unit)
     figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values))
-    figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title=_("token")))
+    figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title=say("names.token")))
     return figure.drawn()
 
 
@@ -153,7 +152,7 @@ def unit_firing(hidden: Any, *, tokens: TokenSequence, followed: int) -> go.Figu
     figure.update_xaxes(**style.token_axis(tokens, title=""))
     figure.update_xaxes(tickfont_size=style.TEXT_SIZE + 1)
     figure.update_yaxes(
-        title_text=_("hidden value"),
+        title_text=say("names.hidden_value"),
         range=parts.bar_range(values),
         nticks=4,
         zeroline=True,
@@ -189,8 +188,8 @@ def probabilities_changed(before: Any, *, after: Any, names: Sequence[str], axis
     change = with_it - without
     hover = style.lines(
         "%{y}",
-        f"{_('with the unit')} %{{customdata[0]}}",
-        f"{_('without it')} %{{customdata[1]}}",
+        f"{say('feed_forward.with_unit')} %{{customdata[0]}}",
+        f"{say('feed_forward.without_unit')} %{{customdata[1]}}",
     )
     bars = parts.bar_rows(change, hover=hover, colours=parts.signed_colours(change))
     shares = [style.three_digits_alike([float(one), float(other)]) for one, other in zip(with_it, without, strict=True)]

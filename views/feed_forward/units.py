@@ -9,7 +9,6 @@ from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import localize
 from transformer.layers.feed_forward_units import UnitWords
-from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.choice import chosen_option
@@ -164,11 +163,11 @@ def _effects(words: UnitWords) -> pd.DataFrame:
 
 
 def _row(words: UnitWords) -> dict[str, object]:
-    up, down = (N_("more probable"), N_("less probable")) if words.logits else (N_("towards"), N_("away from"))
+    up, down = ("more probable", "less probable") if words.logits else ("towards", "away from")
     return {
-        N_("unit"): words.unit,
-        N_("pre-activation"): words.pre_activation,
-        N_("hidden"): words.hidden,
+        "unit": words.unit,
+        "pre-activation": words.pre_activation,
+        "hidden": words.hidden,
         "‖h · w‖": words.length,
         up: "  ".join(word.piece for word in words.up[:_WORDS_IN_TABLE]),
         down: "  ".join(word.piece for word in words.down[:_WORDS_IN_TABLE]),

@@ -19,7 +19,7 @@ from ui.compute.saved_roles import saved_roles
 from ui.compute.store import store
 from ui.server.limits import limits
 from ui.shell.page import Page
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, model_sentences
 
 SCOPES = ("sentence", "corpus", "own")
@@ -93,7 +93,7 @@ def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
             )
     except InputError as error:
         _forget()
-        room.warning(as_plain(translate(error)), icon=":material/edit:")
+        room.warning(as_plain(problem_text(error)), icon=":material/edit:")
         return
     st.rerun()
 
@@ -118,7 +118,7 @@ def _offer_shipped(p: Page, *, is_known: bool) -> None:
             return
         problem = p.text["missing"].format(command=command)
     except CheckpointError as error:
-        problem = p.text["stale"].format(problem=as_plain(translate(error)), command=command)
+        problem = p.text["stale"].format(problem=as_plain(problem_text(error)), command=command)
     st.info(problem, icon=":material/info:")
     if not is_known:
         st.button(

@@ -12,7 +12,7 @@ from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_same_length
 from charts.toolkit.numbers import percent
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:
     pass
@@ -32,15 +32,15 @@ def habit_bars(shares: Any, *, chances: Any, names: Sequence[str]) -> go.Figure:
     figure = Sheet()
     texts = [percent(float(value)) for value in values]
     for name, row, colour, text in (
-        (_("this head"), values, style.BAR, texts),
-        (_("by chance"), expected, style.MASKED, None),
+        (say("names.this_head"), values, style.BAR, texts),
+        (say("heads.chance"), expected, style.MASKED, None),
     ):
         bars = parts.bar_rows(row, hover=f"%{{y}}, {name}", colours=colour)
         figure.add_trace({**bars, "name": name, "text": text, "showlegend": True})
     style.finish(figure, height=34 * len(values) + 96, top=32)
     figure.update_layout(barmode="group", bargap=0.25, legend={"x": 1, "xanchor": "right", "y": 1.12})
-    figure.update_yaxes(**style.label_rows(list(names), title=_("what it looks at")))
-    figure.update_xaxes(title_text=_("share of the rows"), range=[0, 1.15 * max(values.max(), expected.max(), 0.1)])
+    figure.update_yaxes(**style.label_rows(list(names), title=say("heads.target_axis")))
+    figure.update_xaxes(title_text=say("heads.share_axis"), range=[0, 1.15 * max(values.max(), expected.max(), 0.1)])
     return figure.drawn()
 
 
@@ -66,5 +66,5 @@ def strength_bars(shares: Any, *, edges: Any, name: str) -> go.Figure:
     )
     style.finish(figure, height=300, top=32)
     figure.update_xaxes(title_text=style.escape(name), range=[float(edges[0]), float(edges[-1])])
-    figure.update_yaxes(title_text=_("share of the rows"), range=[0, 1.15 * max(values.max(), 0.05)])
+    figure.update_yaxes(title_text=say("heads.share_axis"), range=[0, 1.15 * max(values.max(), 0.05)])
     return figure.drawn()

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_same_length
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 
 def attribution_waterfall(values: Any, *, labels: Sequence[str], total: float, n_others: int, of: str) -> go.Figure:
@@ -29,16 +29,18 @@ def attribution_waterfall(values: Any, *, labels: Sequence[str], total: float, n
     steps, names = [float(value) for value in drawn], list(labels)
     if n_others:
         steps.append(total - sum(steps))
-        names.append(_("{count} other parts together", count=n_others))
+        names.append(say("lens.other_parts", count=n_others))
     ends = np.cumsum(steps)
     figure = Sheet()
     bars = parts.bar_rows(np.array(steps), hover="%{y}", colours=parts.signed_colours(np.array(steps)))
     figure.add_trace({**bars, "base": [0.0, *ends[:-1].tolist()], "hovertemplate": _hover(steps)})
-    sums = parts.bar_rows(np.array([total]), hover=_("the sum of all"), colours=style.BAR)
+    sums = parts.bar_rows(np.array([total]), hover=say("lens.sum_of_all"), colours=style.BAR)
     figure.add_trace({**sums, "y": [len(steps)]})
     style.finish(figure, height=24 * (len(steps) + 1) + 60, top=6)
-    figure.update_xaxes(title_text=_("logit of {word}", word=style.escape(of)), range=parts.bar_range(ends, share=0.2))
-    rows = style.label_rows([*names, _("= the logit")], title=_("part"))
+    figure.update_xaxes(
+        title_text=say("lens.word_logit", word=style.escape(of)), range=parts.bar_range(ends, share=0.2)
+    )
+    rows = style.label_rows([*names, say("lens.equals_logit")], title=say("names.part"))
     figure.update_yaxes(**{**rows, "tickfont_size": style.TICK_SIZE})
     return figure.drawn()
 
@@ -54,12 +56,12 @@ def measured_effects(
     """
     sizes = {"part": len(labels)}
     arrays = {
-        _("added (everything else held fixed)"): as_array(added, name="added", axes=("part",), sizes=sizes),
-        _("lost without it"): as_array(zero, name="zero", axes=("part",), sizes=sizes),
-        _("lost with its mean instead"): as_array(mean, name="mean", axes=("part",), sizes=sizes),
+        say("lens.added_everything_else_held_fixed"): as_array(added, name="added", axes=("part",), sizes=sizes),
+        say("lens.lost_without"): as_array(zero, name="zero", axes=("part",), sizes=sizes),
+        say("lens.lost_with_mean"): as_array(mean, name="mean", axes=("part",), sizes=sizes),
     }
     if patched is not None:
-        name = _("lost with what it writes for the second sentence")
+        name = say("lens.lost_with_second")
         arrays[name] = as_array(patched, name="patched", axes=("part",), sizes=sizes)
     figure = Sheet()
     colours = (style.MASKED, style.CHOSEN, style.BAR, style.CATEGORICAL[2])
@@ -70,8 +72,8 @@ def measured_effects(
         figure.add_trace({**bars, "name": name, "showlegend": True, "text": None})
     style.finish(figure, height=30 * len(labels) + 100, top=48)
     figure.update_layout(barmode="group", bargap=0.3)
-    figure.update_xaxes(title_text=_("logit of {word}", word=style.escape(of)))
-    figure.update_yaxes(**style.label_rows(labels, title=_("part")))
+    figure.update_xaxes(title_text=say("lens.word_logit", word=style.escape(of)))
+    figure.update_yaxes(**style.label_rows(labels, title=say("names.part")))
     return figure.drawn()
 
 

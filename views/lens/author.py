@@ -11,13 +11,12 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import signed, three_digits
-from charts.toolkit.words import _, localize
+from charts.toolkit.words import localize, say
 from transformer.attribution.direct_logit_attribution import Attribution, attribute
 from transformer.errors import InputError
 from transformer.interventions.direct_effects import RemovedParts, is_removable, remove_parts
 from transformer.layer_norm import RMSNorm
 from transformer.layers.residual_stream import Part, label_in_sentence
-from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.experiments import experiment_with
@@ -29,7 +28,7 @@ from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, common
 from views.lens.attribution_figures import attribution_waterfall, measured_effects
 from views.lens.lens_view_model import AuthorViewModel, author_view_model, candidate_words, ids_that_came
@@ -134,15 +133,15 @@ def _draw_sum(p: Page, shown: AuthorViewModel) -> None:
 
 def heads_map(shown: AuthorViewModel, *, title: str) -> CanvasFigure:
     """Draw layers × heads and feed-forward layers as a map."""
-    names = {"self_attention": N_("S{head}"), "cross_attention": N_("C{head}"), "feed_forward": N_("FFN")}
+    names = {"self_attention": "lens.self_head", "cross_attention": "lens.cross_head", "feed_forward": "names.ffn"}
     return value_map(
         shown.heads,
-        row_labels=[_("layer {layer}", layer=layer) for layer in range(len(shown.heads))],
-        column_labels=[_(names[part.kind], head=part.head) for part in shown.columns],
-        row_title=N_("layer"),
-        column_title=N_("head"),
+        row_labels=[say("names.numbered_layer", layer=layer) for layer in range(len(shown.heads))],
+        column_labels=[say(names[part.kind], head=part.head) for part in shown.columns],
+        row_title="layer",
+        column_title="head",
         title=title,
-        value_name=_("logits"),
+        value_name=say("lens.logits"),
         height=_HEIGHT,
     )
 
@@ -237,7 +236,7 @@ def _measured(p: Page, shown: AuthorViewModel) -> None:
         try:
             pair = experiment_with(p.run, sentence=second, keep_answer=True)
         except InputError as error:  # the other measures need no second sentence
-            st.warning(as_plain(translate(error)), icon=":material/edit:")
+            st.warning(as_plain(problem_text(error)), icon=":material/edit:")
     effects = jobs.result(
         p.run,
         ("removals", found.question, "" if pair is None else second),

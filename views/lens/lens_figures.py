@@ -11,8 +11,7 @@ from charts.toolkit import parts, shades, style
 from charts.toolkit.checks import require_index
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet, scatter
-from charts.toolkit.words import _, localize
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     from transformer.predictions.lens import Lens, WordProbabilities
@@ -23,8 +22,8 @@ LONGEST = 9  # characters of a word in a cell; the hover has all of them
 # On the left, where it can be seen before a wide grid has been scrolled.
 _BAR = {"x": 0, "xanchor": "left", "lenmode": "pixels", "len": 300}
 _READS = {
-    "encoder": N_("each column: the encoder reads this token"),
-    "decoder": N_("each column: the decoder has read up to this token"),
+    "encoder": "each column: the encoder reads this token",
+    "decoder": "each column: the decoder has read up to this token",
 }
 _LETTER, _LEAST = 7.6, 44  # pixels of a bold letter in a cell, and of a column without a long word
 _NAMES = 135  # pixels of the names of the rows
@@ -87,9 +86,11 @@ def lens_grid(
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
     steps = [localize(step) for step in lens.steps]
-    names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the prediction')}</b>")]
-    figure.update_yaxes(**{**style.label_axis(steps, title=_("read after")), "ticktext": names, "autotickangles": [0]})
-    reads = style.label_axis([localize(word) for word in lens.read], title=_(_READS[lens.stack]))
+    names = [*steps[:-1], style.lines(steps[-1], f"<b>{say('lens.equals_prediction')}</b>")]
+    figure.update_yaxes(
+        **{**style.label_axis(steps, title=say("lens.read_after")), "ticktext": names, "autotickangles": [0]}
+    )
+    reads = style.label_axis([localize(word) for word in lens.read], title=localize(_READS[lens.stack]))
     figure.update_xaxes(**{**reads, "tickfont_size": style.TICK_SIZE})
     for position, step in enumerate(lens.decided):
         if step >= 0:
@@ -117,40 +118,38 @@ def _cells(lens: Lens, colour: str, *, above: bool) -> tuple[dict, np.ndarray]:
     With ``above``, the followed words are above the grid, otherwise in its top row.
     """
     classes, word = lens.of_classes, "%{customdata}"
-    followed = (
-        _("class that you follow: {word}", word=word) if classes else _("word that you follow: {word}", word=word)
-    )
-    hover = style.lines(_("after {step}, at {token}", step="%{y}", token="%{x}"), "%{text}", followed)
+    followed = say("lens.followed_class", word=word) if classes else say("lens.followed_word", word=word)
+    hover = style.lines(say("lens.after_step", step="%{y}", token="%{x}"), "%{text}", followed)
     if colour == "probability":
         values, most = lens.probability, 1.0
         if classes:
-            name = _("probability of the final class")
+            name = say("lens.final_class_probability")
         elif above:
-            name = _("probability of the word above the column")
+            name = say("lens.column_word_probability")
         else:
-            name = _("probability of the word in the top row")
-        bar, what = style.colour_bar(name, **_BAR), _("its probability")
+            name = say("lens.top_word_probability")
+        bar, what = style.colour_bar(name, **_BAR), say("lens.its_probability")
     elif colour == "rank":
         values = np.log10(lens.rank)
         most = max(1.0, float(np.ceil(values.max())))
         ticks = np.arange(int(most) + 1)
         names = [whole(10**tick) for tick in ticks.tolist()]
         if classes:
-            name = _("rank of the final class")
+            name = say("lens.final_class_rank")
         elif above:
-            name = _("rank of the word above the column")
+            name = say("lens.column_word_rank")
         else:
-            name = _("rank of the word in the top row")
+            name = say("lens.top_word_rank")
         bar = style.colour_bar(
             name,
             tickvals=ticks.tolist(),
             ticktext=names,
             **_BAR,
         )
-        what = _("log₁₀ of its rank")
+        what = say("lens.log_rank")
     else:
         values, most = lens.divergence, float(lens.divergence.max()) or 1.0
-        bar, what = style.colour_bar(_("KL from the prediction, in nats"), **_BAR), _("KL from the last step in nats")
+        bar, what = style.colour_bar(say("lens.kl_from_prediction"), **_BAR), say("lens.kl_from_last")
     trace = parts.heatmap(
         values.astype(np.float32),
         hover=style.lines(hover, what),
@@ -185,9 +184,7 @@ def _candidates(lens: Lens) -> list[list[str]]:
 def word_probabilities(course: WordProbabilities) -> go.Figure:
     """Draw the probabilities of the followed word and of its strongest alternatives, step by step."""
     figure = Sheet()
-    names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (ranked first earlier)")] * (
-        len(course.words) - 2
-    )
+    names = ["lens.final_token", "lens.runner_up"] + ["lens.earlier_first"] * (len(course.words) - 2)
     colours = [style.CHOSEN, style.BAR, *(style.CATEGORICAL[place] for place in (1, 2, 3, 4, 7))]
     for index in reversed(range(len(course.words))):
         label = style.escape(course.words[index])
@@ -195,19 +192,19 @@ def word_probabilities(course: WordProbabilities) -> go.Figure:
             x=np.arange(len(course.steps)),
             y=course.probabilities[index].astype(np.float32),
             mode="lines+markers",
-            name=_(names[index], token=label),
+            name=say(names[index], token=label),
             line={
                 "color": colours[index % len(colours)],
                 "width": 5 if index == 0 else 3,
                 "dash": "solid" if index < 2 else "dot",
             },
             marker={"size": 10 if index == 0 else 7},
-            hovertemplate=style.hover(_("{token} after {place}", token=label, place="%{x}"), style.exact("y")),
+            hovertemplate=style.hover(say("lens.token_after", token=label, place="%{x}"), style.exact("y")),
         )
     style.finish(figure, height=360, top=48)
     figure.update_layout(legend={"traceorder": "reversed"})
-    figure.update_xaxes(**style.label_axis([localize(step) for step in course.steps], title=_("read after")))
-    figure.update_yaxes(title_text=_("probability"), range=[-0.03, 1.03])
+    figure.update_xaxes(**style.label_axis([localize(step) for step in course.steps], title=say("lens.read_after")))
+    figure.update_yaxes(title_text=say("names.probability"), range=[-0.03, 1.03])
     return figure.drawn()
 
 

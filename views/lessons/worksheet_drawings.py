@@ -11,7 +11,7 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.documents.document_parts import Cards, Drawing, Figure, Grid, Part, Table
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _, localize
+from charts.toolkit.words import localize, say
 from transformer import Trace
 from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.faults.catalogue import diagnosis_of
@@ -152,7 +152,7 @@ def _scores(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure
         row_title=row_title(),
         column_title=KEY_TITLE,
         title=text["figure_scores"],
-        value_name=_("score"),
+        value_name=say("names.score"),
         allowed=path.view.allowed,
         chosen_row=focus.token,
     )
@@ -165,7 +165,7 @@ def _softmax(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigur
     powers = np.exp(scores - scores.max())
     return value_map(
         np.stack([scores, powers, path.weights[focus.token]]),
-        row_labels=[_("score"), _("power"), _("weight")],
+        row_labels=[say("names.score"), say("names.power"), say("names.weight")],
         column_labels=path.view.key.labels,
         column_title=KEY_TITLE,
         row_title="",
@@ -177,10 +177,10 @@ def _softmax(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigur
 
 def _heads_add_up(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
     parts = output_sum(trace, focus.stack, focus.layer, focus.kind, row=focus.token)
-    rows = [_("head {head}", head=head) for head in range(len(parts.contributions))]
+    rows = [say("names.numbered_head", head=head) for head in range(len(parts.contributions))]
     values = np.vstack([parts.contributions, parts.output])[:, :_WIDTH]
     title = text["figure_heads"].format(shown=values.shape[1], width=len(parts.output))
-    return _numbers(values, [*rows, _("sum")], text["figure_columns"], title, text)
+    return _numbers(values, [*rows, say("names.sum")], text["figure_columns"], title, text)
 
 
 PARTS = {

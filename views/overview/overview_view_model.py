@@ -27,7 +27,6 @@ from transformer.predictions.answer_probabilities import (
     shown_classes,
 )
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
-from transformer.text.message import Message
 from views.view_models import RunViewModel
 
 
@@ -86,7 +85,7 @@ class OverviewViewModel(RunViewModel):
 
 def is_tied(costs: tuple[Cost, ...]) -> bool:
     """Return whether the projection to the vocabulary has no parameters of its own."""
-    return [cost.parameters for cost in costs if cost.part == Message("projection")] == [0]
+    return [cost.parameters for cost in costs if cost.part == "projection"] == [0]
 
 
 def overview_view_model(trace: Trace) -> OverviewViewModel:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_columns
 from charts.toolkit.sheet import place_side_by_side
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,10 +30,12 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
         raise ValueError(
             f"blocks has {len(kinds)} different parts {kinds}; join them to at most {len(style.CATEGORICAL)}"
         )
-    measures = [("parameters", _("parameters"), lambda count: _("{count} parameters", count=count))]
+    measures = [("parameters", say("overview.parameters"), lambda count: say("overview.parameter_count", count=count))]
     if "milliseconds" in blocks.columns:
-        measures.append(("milliseconds", _("measured time (ms)"), lambda time: _("{time} milliseconds", time=time)))
-    figure = place_side_by_side([_("parameters"), _("time")][: len(measures)], spacing=0.08)
+        measures.append(
+            ("milliseconds", say("overview.measured_time_ms"), lambda time: say("overview.milliseconds", time=time))
+        )
+    figure = place_side_by_side([say("overview.parameters"), say("overview.time")][: len(measures)], spacing=0.08)
     places = {name: index for index, name in enumerate(names)}
     for column, (field, title, amount) in enumerate(measures, start=1):
         values = as_array(blocks[field], name=field, axes=("row",), signed=False).astype(np.float64)
@@ -76,7 +78,7 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
     style.finish(figure, height=style.rows_height(len(names), around=150), top=72)
     figure.update_layout(barmode="stack", legend={"y": 1 + 24 / max(100, figure.layout["height"] - 140)})
     figure.update_yaxes(**style.label_rows(names, title=""))
-    figure.update_yaxes(title_text=_("block"), col=1)
+    figure.update_yaxes(title_text=say("overview.block"), col=1)
     return figure.drawn()
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import streamlit as st
 
 from charts.toolkit.style import percent_digits, three_digits
+from charts.toolkit.words import localize
 from transformer import Trace, trace_of
 from transformer.heads.sentence_through_training import shared_words
 from transformer.interventions.experiment import answer_under, same_tokens
@@ -26,7 +27,6 @@ from ui.shell.presentation.presenter import is_presenting, labels
 from ui.shell.reducer import State
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
-from ui.words.catalogues import translate
 from ui.words.texts import PageText, as_plain, number_text, page_texts
 from views.positions.attention_change_figure import attention_change
 from views.positions.positions_view_model import REORDERED, NewOrder, ReorderedInput
@@ -76,7 +76,7 @@ def another_order(p: Page) -> None:
     _show_both(p, read, new, after)
     _show_attention(read, new, after, text)
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has already shown those
-        st.caption(f":material/info: {as_plain(translate(note))}")
+        st.caption(f":material/info: {as_plain(localize(note))}")
     answers, of_text = (read_answer(one) for one in (read.before, after)), _text_share(read.before) is not None
     hints = [text["same_note"]] if not of_text and _are_alike(*answers) else []
     hints += [text["swap_hint"]] if new.pair else []

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_index, require_same_length
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 _DASHES = ("solid", "dash", "dot")
 
@@ -27,19 +27,19 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
             x=np.asarray(distances),
             y=curve,
             mode="lines+markers",
-            name=_("head {head}", head=head),
+            name=say("names.numbered_head", head=head),
             marker={"size": 5},
             line={"color": style.category_colour(head), "dash": _DASHES[head // len(style.CATEGORICAL) % 3]},
             hovertemplate=(
                 style.hover(
-                    _("head {head}, distance {distance}", head=head, distance="%{x}"),
-                    _("adds {value} to the score", value=style.exact("y")),
+                    say("positions.head_distance", head=head, distance="%{x}"),
+                    say("positions.adds_to_score", value=style.exact("y")),
                 )
             ),
         )
     style.finish(figure, height=400, top=48)
-    figure.update_xaxes(title_text=_("distance: key position − query position"))
-    figure.update_yaxes(title_text=_("added to the score"))
+    figure.update_xaxes(title_text=say("positions.distance_axis"))
+    figure.update_yaxes(title_text=say("positions.added_axis"))
     return figure.drawn()
 
 
@@ -64,17 +64,17 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
             y=np.cos(values[:, pair]),
             customdata=values[:, pair],
             mode="lines",
-            name=_("channels {first} and {second}", first=pair, second=pair + values.shape[1]),
+            name=say("positions.channels", first=pair, second=pair + values.shape[1]),
             line={"color": style.category_colour(number), "width": 2.5},
             hovertemplate=(
                 style.hover(
-                    _("distance {distance}, pair {pair}", distance="%{x}", pair=pair),
-                    _("angle {angle} rad", angle=f"%{{customdata:{style.EXACT}}}"),
-                    _("cosine {value}", value=style.exact("y")),
+                    say("positions.distance_pair", distance="%{x}", pair=pair),
+                    say("positions.angle_rad", angle=f"%{{customdata:{style.EXACT}}}"),
+                    say("positions.cosine", value=style.exact("y")),
                 )
             ),
         )
     style.finish(figure, height=400, top=48)
-    figure.update_xaxes(title_text=_("distance between two tokens"))
-    figure.update_yaxes(title_text=_("cosine of the rotation angle"), range=[-1.05, 1.05])
+    figure.update_xaxes(title_text=say("positions.distance_between_two_tokens"))
+    figure.update_yaxes(title_text=say("positions.angle_cosine"), range=[-1.05, 1.05])
     return figure.drawn()

@@ -11,14 +11,13 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
 from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
-DIMENSIONS = N_("dimension (d_model = {n})")
-CHANNELS = N_("channels rotated: {n} (cosines, then sines)")
+DIMENSIONS = "dimension_axis"
+CHANNELS = "positions.rotated_channels"
 
 
 def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dimensions: str = DIMENSIONS) -> go.Figure:
@@ -32,15 +31,15 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dime
     figure = Sheet(
         parts.heatmap(
             values,
-            hover=style.lines(_("position {place}", place="%{y}"), _("dimension {dimension}", dimension="%{x}")),
-            bar=style.colour_bar(_("value")),
+            hover=style.lines(say("positions.numbered_position", place="%{y}"), say("dimension", dimension="%{x}")),
+            bar=style.colour_bar(say("names.value")),
             limit=style.symmetric_limit(values),
             **({"ygap": 2} if tokens is not None and len(tokens) == n_positions else {}),
         )
     )
     style.finish(figure, height=min(400, max(300, 30 * n_positions + 130)), top=64)
-    figure.update_yaxes(title_text=_("position in the sequence"), range=[n_positions - 0.5, -0.5], zeroline=False)
-    figure.update_xaxes(title_text=_(dimensions, n=n_dimensions), showgrid=False, zeroline=False)
+    figure.update_yaxes(title_text=say("positions.position_axis"), range=[n_positions - 0.5, -0.5], zeroline=False)
+    figure.update_xaxes(title_text=say(dimensions, n=n_dimensions), showgrid=False, zeroline=False)
     if tokens is not None:
         if len(tokens) > n_positions:
             raise ValueError(
@@ -48,7 +47,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dime
             )
         if len(tokens) == n_positions:
             places = [f"{token.display}  {place}" for place, token in enumerate(tokens)]
-            figure.update_yaxes(**style.label_rows(places, title=_("position in the sequence")))
+            figure.update_yaxes(**style.label_rows(places, title=say("positions.position_axis")))
             return figure.drawn()
         figure.add_hline(y=len(tokens) - 0.5, line={"color": "#111111", "width": 4})
         figure.add_hline(
@@ -56,7 +55,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dime
             line={"color": "#FFFFFF", "width": 2, "dash": "dash"},
         )
         figure.add_annotation(
-            text=_("this input ends here: {n} positions", n=len(tokens)),
+            text=say("positions.input_end", n=len(tokens)),
             font={"color": "#FFFFFF", "size": style.TEXT_SIZE},
             bgcolor="rgba(0,0,0,0.75)",
             x=1,
@@ -86,11 +85,11 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
             x=positions,
             y=curve,
             mode="lines",
-            name=_("dimension {dimension}", dimension=dimension),
+            name=say("dimension", dimension=dimension),
             legendgroup=str(dimension),
             line={"color": colour, "width": 2.5},
             hovertemplate=style.hover(
-                _("position {place}, dimension {dimension}", place="%{x}", dimension=dimension), style.exact("y")
+                say("positions.position_dimension", place="%{x}", dimension=dimension), style.exact("y")
             ),
         )
         if tokens is not None:
@@ -104,8 +103,8 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
                 text=[style.escape(token.display) for token in tokens.tokens[:here]],
                 hovertemplate=(
                     style.hover(
-                        _(
-                            "{token} at position {place}, dimension {dimension}",
+                        say(
+                            "positions.token_position_dimension",
                             token="%{text}",
                             place="%{x}",
                             dimension=dimension,
@@ -115,15 +114,15 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
                 ),
             )
     style.finish(figure, height=380, top=40)
-    across = _("position in the sequence")
+    across = say("positions.position_axis")
     if tokens is not None:
-        across = _("position in the sequence (dots: its tokens)")
+        across = say("positions.position_axis_dots")
     figure.update_xaxes(title_text=across, range=[-0.5, len(values) - 0.5], zeroline=False)
-    figure.update_yaxes(title_text=_("value of the encoding"))
+    figure.update_yaxes(title_text=say("positions.encoding_value"))
     return figure.drawn()
 
 
-def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity")) -> go.Figure:
+def position_similarity(similarity: Any, *, measure: str = "cosine similarity") -> go.Figure:
     """Draw the similarity of the encodings of two positions, position × position, diverging around 0.
 
     ``similarity``: [position, position]. Cosines use the whole scale −1…1; any other ``measure`` is scaled to its
@@ -136,17 +135,15 @@ def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity
     figure = Sheet(
         parts.heatmap(
             values,
-            hover=style.lines(
-                _("positions {first} and {second}", first="%{y}", second="%{x}"), style.escape(_(measure))
-            ),
-            bar=style.colour_bar(_(measure)),
+            hover=style.lines(say("positions.positions", first="%{y}", second="%{x}"), style.escape(localize(measure))),
+            bar=style.colour_bar(localize(measure)),
             limit=limit,
         )
     )
     style.finish(figure, height=470, top=64)  # fits on the first screen, even below a lesson's bar
     axis = {"showgrid": False, "zeroline": False, "constrain": "domain"}
-    figure.update_xaxes(title_text=_("position"), **axis)
-    figure.update_yaxes(title_text=_("position"), autorange="reversed", scaleanchor="x", **axis)
+    figure.update_xaxes(title_text=say("positions.position"), **axis)
+    figure.update_yaxes(title_text=say("positions.position"), autorange="reversed", scaleanchor="x", **axis)
     return figure.drawn()
 
 
@@ -155,8 +152,8 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
 
     All three have the axes [token, model]. ``token`` is multiplied by √d_model if the model does so (``scaled``).
     """
-    embedded = _("token embedding × √d_model") if scaled else _("token embedding")
-    names = (embedded, _("+ position"), _("= sum, the input of the first layer"))
+    embedded = say("positions.scaled_embedding") if scaled else say("positions.token_embedding")
+    names = (embedded, say("positions.plus_position"), say("positions.equals_sum"))
     sizes = {"token": len(tokens)}
     first = as_array(token, name="token", axes=("token", "dimension"), sizes=sizes)
     sizes["dimension"] = first.shape[1]
@@ -171,12 +168,10 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
             parts.heatmap(
                 values,
                 hover=style.lines(
-                    _("{token} (position {place})", token="%{y}", place="%{y:d}"),
-                    _("dimension {dimension}", dimension="%{x}"),
+                    say("token_position", token="%{y}", place="%{y:d}"),
+                    say("dimension", dimension="%{x}"),
                 ),
-                bar=style.colour_bar(_("value (one scale for all three)"), ypad=style.ABOVE_NAMES)
-                if number == 1
-                else None,
+                bar=style.colour_bar(say("positions.value_axis"), ypad=style.ABOVE_NAMES) if number == 1 else None,
                 limit=limit,
                 ygap=1,
             ),
@@ -184,7 +179,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
         )
     style.finish(figure, height=stacked_height(heights, around=140, gap=gap), top=84)
     figure.update_yaxes(**style.token_rows(tokens, title=""))
-    figure.update_yaxes(title_text=_("token"), row=2)
+    figure.update_yaxes(title_text=say("names.token"), row=2)
     figure.update_xaxes(showgrid=False, zeroline=False)
-    figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=first.shape[1]), row=3)
+    figure.update_xaxes(title_text=say("dimension_axis", n=first.shape[1]), row=3)
     return figure.drawn()

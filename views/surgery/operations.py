@@ -29,7 +29,7 @@ from ui.shell.reducer import State
 from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.model_terms import output_bias
 from ui.words.texts import as_plain, common, count_text, model_sentences, number_text, slider_format
 from views.surgery import edit_list
@@ -263,7 +263,7 @@ def _patch(p: Page) -> None:
         try:
             load_trace(Run(p.checkpoint, sentence))
         except InputError as error:
-            st.warning(as_plain(translate(error)), icon=":material/edit:")
+            st.warning(as_plain(problem_text(error)), icon=":material/edit:")
             return
         edit_list.add(f"patch:{_place(p)}={sentence}")
         st.rerun()

@@ -22,7 +22,7 @@ from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, common, model_sentences, slider_format
 from views.surgery import edit_list
 
@@ -72,7 +72,7 @@ def add_direction(p: Page) -> None:
     try:
         length = _length(p, focus.stack, layer, steering)
     except (InputError, NotExposedError) as error:
-        st.warning(as_plain(translate(error)), icon=":material/edit:")
+        st.warning(as_plain(problem_text(error)), icon=":material/edit:")
         return
     spec = str(EditSpec("steer", focus.stack, layer, "residual", value=str(steering)))
     st.button(text["steer_button"], icon=":material/add:", on_click=edit_list.add, args=(spec,))

@@ -3,7 +3,6 @@
 import pandas as pd
 import streamlit as st
 
-from transformer.text.message import N_
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.chips import Chip, ChipRow, chips
@@ -75,9 +74,9 @@ def special_tokens(p: Page, view_model: TokensViewModel) -> None:
     st.markdown(f"{sentence} {text['special_mask']}" if blanks else sentence)
     uses = [[text["special_uses"][role] for role in view_model.roles_of(id)] for id in ids]
     table = {
-        N_("token"): [tokenizer.display(id) for id in ids],
-        N_("id"): ids,
+        "token": [tokenizer.display(id) for id in ids],
+        "id": ids,
         text["in_sentence"]: [view_model.all_ids.count(id) for id in ids],
-        N_("what for"): ["; ".join(use) or text["special_uses"]["other"] for use in uses],
+        "what for": ["; ".join(use) or text["special_uses"]["other"] for use in uses],
     }
     show_table(pd.DataFrame(table), name="special-tokens")

@@ -12,7 +12,7 @@ from charts.toolkit import style
 from charts.toolkit.checks import require_same_length
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:
     from transformer.text.tokens import Token, TokenSequence
@@ -47,7 +47,10 @@ def merge_tree(
     for step in range(1, len(states)):
         layouts.append(_joined(states[step - 1], layouts[-1], states[step], step=step))
     figure = Sheet()
-    for fresh, name, colour in ((False, _("as before"), style.PALE), (True, _("joined in this step"), style.CHOSEN)):
+    for fresh, name, colour in (
+        (False, say("tokens.as_before"), style.PALE),
+        (True, say("tokens.joined_step"), style.CHOSEN),
+    ):
         boxes = [
             (step, start, width, piece)
             for step, (state, layout) in enumerate(zip(states, layouts, strict=True))
@@ -70,16 +73,16 @@ def merge_tree(
                 textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
                 hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
             )
-    labels = [_("characters") if of_characters else _("bytes")]
+    labels = [say("tokens.characters") if of_characters else say("tokens.bytes")]
     for step in range(1, len(states)):
         rule = None if ranks is None else whole(ranks[step - 1])
         labels.append(
-            _("merge {step}", step=step) if rule is None else _("merge {step} (rule {rule})", step=step, rule=rule)
+            say("tokens.merge", step=step) if rule is None else say("tokens.merge_rule", step=step, rule=rule)
         )
     labels += [""] * max(0, (n_steps or 0) + 1 - len(states))
     style.finish(figure, height=_ROW * len(labels) + 90, top=40)
     figure.update_layout(barmode="overlay", bargap=0.18)
-    letters = _("the {n} characters of the word") if of_characters else _("the {n} bytes of the word (· is a space)")
+    letters = say("tokens.word_characters") if of_characters else say("tokens.word_bytes")
     figure.update_xaxes(
         title_text=letters.format(n=len(states[0])),
         range=[0, len(states[0])],
@@ -87,7 +90,7 @@ def merge_tree(
         showticklabels=False,
         zeroline=False,
     )
-    figure.update_yaxes(**style.label_rows(labels, title=_("step")))
+    figure.update_yaxes(**style.label_rows(labels, title=say("tokens.step")))
     return figure.drawn()
 
 
@@ -148,23 +151,23 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
             textangle=0,
             # The width is included, since Plotly's %{x} is the end of a box.
             customdata=[
-                [width, _("id {id}", id=f"<b>{token.id}</b>") if token.id >= 0 else _("not in the vocabulary")]
+                [width, say("tokens.id", id=f"<b>{token.id}</b>") if token.id >= 0 else say("tokens.not_vocabulary")]
                 for _start, width, token in boxes
             ],
             hovertemplate=style.hover(
-                "%{text}", _("bytes: {count}, {what}", count="%{customdata[0]}", what="%{customdata[1]}")
+                "%{text}", say("tokens.bytes_of_token", count="%{customdata[0]}", what="%{customdata[1]}")
             ),
             showlegend=False,
         )
     labels = [
-        _("{name}: {n} tokens", name=name, n=sum(not token.special for token in tokens))
+        say("tokens.token_count", name=name, n=sum(not token.special for token in tokens))
         for name, tokens in sequences.items()
     ]
     style.finish(figure, height=56 * len(labels) + 80)
     # A label that does not fit its box appears only in the hover instead of shrinking to nothing.
     figure.update_layout(barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"})
-    figure.update_xaxes(title_text=_("bytes of the sentence (a plain letter is one)"), range=[0, max(1, longest)])
-    figure.update_yaxes(**style.label_rows(labels, title=_("tokenizer")))
+    figure.update_xaxes(title_text=say("tokens.byte_axis"), range=[0, max(1, longest)])
+    figure.update_yaxes(**style.label_rows(labels, title=say("names.tokenizer")))
     return figure.drawn()
 
 

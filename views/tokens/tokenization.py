@@ -11,7 +11,6 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer import Checkpoint
 from transformer.text import tokenizations
-from transformer.text.message import N_
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
@@ -103,10 +102,10 @@ def tokenizers_side_by_side(p: Page, view_model: TokensViewModel) -> None:
     show_table(
         pd.DataFrame(
             {
-                N_("tokenizer"): list(cuts),
-                N_("tokens"): [len(tokens) for tokens in cuts.values()],
-                N_("in the vocabulary"): [sum(token.id >= 0 for token in tokens) for tokens in cuts.values()],
-                N_("characters per token"): [len(sentence) / len(tokens) for tokens in cuts.values()],
+                "tokenizer": list(cuts),
+                "tokens": [len(tokens) for tokens in cuts.values()],
+                "in the vocabulary": [sum(token.id >= 0 for token in tokens) for tokens in cuts.values()],
+                "characters per token": [len(sentence) / len(tokens) for tokens in cuts.values()],
             }
         ),
         name="token-counts",

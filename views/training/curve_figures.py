@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 
 from charts.toolkit.checks import require_columns
 from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:  # importing them takes a third of a second, and few pages need them
     import altair as alt
     import pandas as pd
 
 _LABELS = 60  # pixels for the axis labels of a curve, whatever their length
-TRAIN, DEV = N_("training batches"), N_("dev split")
+TRAIN, DEV = "training batches", "dev split"
 
 
-def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)")) -> alt.LayerChart:
+def loss_curves(history: pd.DataFrame, *, loss: str = "loss (nats per token)") -> alt.LayerChart:
     """Draw training and dev loss.
 
     ``history`` has the columns ``step``, ``train_loss``, ``dev_loss`` of history.csv; the dev column is empty between
@@ -31,7 +30,7 @@ def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)"
     import pandas as pd
 
     require_columns(history, name="history", columns=["step", "train_loss", "dev_loss"])
-    curves = {_(TRAIN): "train_loss", _(DEV): "dev_loss"}
+    curves = {localize(TRAIN): "train_loss", localize(DEV): "dev_loss"}
     data = pd.concat(
         pd.DataFrame({"step": history["step"], "value": history[column], "curve": name})
         for name, column in curves.items()
@@ -42,7 +41,7 @@ def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)"
         scale=alt.Scale(domain=list(curves), range=[BAR, CHOSEN]),
         legend=alt.Legend(title=None, orient="top", labelFontSize=TEXT_SIZE),
     )
-    return _curve(data, title=_(loss), colour=colour, height=280, last=last)
+    return _curve(data, title=localize(loss), colour=colour, height=280, last=last)
 
 
 def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
@@ -58,13 +57,13 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
     require_columns(history, name="history", columns=["step", "learning_rate"])
     data = history[["step", "learning_rate"]].rename(columns={"learning_rate": "value"})
     last = history["step"].max()
-    return _curve(data, title=_("learning rate"), colour=BAR, height=190, last=last)
+    return _curve(data, title=say("training.learning_rate"), colour=BAR, height=190, last=last)
 
 
 def repeated_loss_curve(history: pd.DataFrame) -> alt.LayerChart:
     """Draw the loss of random tokens in their second copy; needs ``step`` and ``value``."""
     require_columns(history, name="history", columns=["step", "value"])
-    title = _("loss of repeated tokens (nats)")
+    title = say("training.repeated_loss")
     return _curve(history, title=title, colour=CHOSEN, height=190, last=history["step"].max(), points=True)
 
 
@@ -86,13 +85,15 @@ def _curve(
     ruler = alt.selection_point(on="pointerover", nearest=True, encodings=["x"], clear="pointerout")
     first = "datum.value === 0 ? '0' : datum.label"  # "0" instead of "0k"
     x_axis = alt.Axis(format="~s", labelExpr=first, labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
-    x = alt.X("step:Q", title=_("training step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False))
+    x = alt.X(
+        "step:Q", title=say("names.training_step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False)
+    )
     y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5, minExtent=_LABELS)
     lines = wrap(title, height // 11)  # characters; a title longer than the axis would be cut off
     y = alt.Y("value:Q", title=lines if len(lines) > 1 else title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
-        *([alt.Tooltip("curve:N", title=_("curve"))] if "curve" in data else []),
-        alt.Tooltip("step:Q", title=_("training step"), format=","),
+        *([alt.Tooltip("curve:N", title=say("training.curve"))] if "curve" in data else []),
+        alt.Tooltip("step:Q", title=say("names.training_step"), format=","),
         alt.Tooltip("value:Q", title=title, format=".6~g"),
     ]
     line = (

@@ -9,14 +9,13 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.errors import CheckpointError
 from transformer.files.model_card import began_as, checkpoint_step, had_fresh_self_attention
-from transformer.text.message import N_
 from transformer.training.recipe import Recipe
 from transformer.training.schedule import learning_rate
 from ui.compute.loading import load_history, recipe_of
 from ui.shell.page import Page
 from ui.shell.selectors import work_of
 from ui.show.figures import show_figure, show_formula, show_source, show_table
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import PageText, as_plain
 from views.training.curve_figures import loss_curves, rate_curve, repeated_loss_curve, score_curve
 
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
 
 # Columns of history.csv, marked for translation.
 HEADINGS = (
-    *(N_("training step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
-    *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
-    *(N_("heads with a role"), N_("loss of repeated tokens")),
+    *("training step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss"),
+    *("gradient_norm", "dev_loss", "dev_perplexity", "dev_score"),
+    *("heads with a role", "loss of repeated tokens"),
 )
 _DROP, _GENTLE = 0.75, 0.9  # ratios of a learning rate to the one before
 # Files keep their names.
@@ -47,13 +46,13 @@ def curves(p: Page) -> None:
     try:
         history = load_history(p.focus.checkpoint)
     except CheckpointError as error:
-        p.nothing_to_show(as_plain(translate(error)))
+        p.nothing_to_show(as_plain(problem_text(error)))
     if history is None:
         p.nothing_to_show(p.text["none"])
     own = "dev_score" in history  # otherwise another program trained it
     score = p.text[SCORES[work_of(p.checkpoint.config)]]
     st.markdown(facts(history, p.text, card=p.checkpoint.card))
-    loss = N_("loss (nats per example)") if p.checkpoint.config.n_classes else N_("loss (nats per token)")
+    loss = "loss (nats per example)" if p.checkpoint.config.n_classes else "loss (nats per token)"
     recipe = recipe_of(p.focus.checkpoint)
     packed = recipe is not None and recipe.task == "packed-next-token"
     caption = p.text["loss_packed" if packed else "loss"] if own else ""

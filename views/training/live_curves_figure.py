@@ -14,8 +14,7 @@ import numpy as np
 
 from charts.toolkit.checks import as_array, as_probabilities, require_index
 from charts.toolkit.style import BAR, CATEGORICAL, CHOSEN, TEXT_SIZE
-from charts.toolkit.words import _
-from transformer.text.message import N_
+from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:  # takes a third of a second to import, and few pages need it
     import altair as alt
@@ -46,12 +45,12 @@ def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None
     scale = {"type": "log", "domain": [low, high], "nice": False}
     decades = [10.0**power for power in range(round(math.log10(low)), 1)]
     return _chart(
-        {_("loss"): losses},
+        {say("names.loss"): losses},
         colours=[BAR],
         steps=steps,
         last_step=last_step,
         at=at,
-        title=N_("loss"),
+        title="loss",
         scale=scale,
         ticks=decades,
     )
@@ -71,7 +70,7 @@ def live_shares(
         steps=steps,
         last_step=last_step,
         at=at,
-        title=N_("share"),
+        title="share",
         scale=scale,
         ticks=[0, 0.5, 1],
     )
@@ -105,21 +104,21 @@ def _chart(
     lines = alt.Chart().encode(
         x=alt.X(
             "step:Q",
-            title=None if title == "loss" else _("training step"),  # the shares below it have the same steps
+            title=None if title == "loss" else say("names.training_step"),  # the shares below it have the same steps
             scale=alt.Scale(domain=[0, last_step], nice=False),
             axis=alt.Axis(format=",d", tickCount=5, **text),
         ),
         y=alt.Y(
             "value:Q",
-            title=_(title),
+            title=localize(title),
             scale=alt.Scale(**scale),
             axis=alt.Axis(format="~g", values=list(ticks), minExtent=_LABELS, maxExtent=_LABELS, **text),
         ),
         color=colour,
         tooltip=[
-            alt.Tooltip("curve:N", title=_("curve")),
-            alt.Tooltip("step:Q", title=_("training step"), format=","),
-            alt.Tooltip("value:Q", title=_(title), format=".6~g"),
+            alt.Tooltip("curve:N", title=say("training.curve")),
+            alt.Tooltip("step:Q", title=say("names.training_step"), format=","),
+            alt.Tooltip("value:Q", title=localize(title), format=".6~g"),
         ],
     )
     chart = alt.layer(

@@ -25,7 +25,7 @@ from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_snippet, show_source
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import PageText, as_plain
 from views.training.live_curves_figure import live_loss, live_shares
 
@@ -274,7 +274,7 @@ def _problem(word: str) -> str:
     try:
         letter_ids(word)
     except InputError as error:
-        return translate(error)
+        return problem_text(error)
     return ""
 
 

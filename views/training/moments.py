@@ -17,7 +17,7 @@ from ui.compute.jobs import jobs
 from ui.compute.loading import checkpoint_names, checkpoints_folder
 from ui.compute.store import store
 from ui.shell.page import Page
-from ui.words.catalogues import translate
+from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 
 RANDOM: Literal["random"] = "random"  # the model before any training
@@ -49,7 +49,7 @@ def moments_at(p: Page, steps: Sequence[Step]) -> list[Moment]:
 def say_what_is_broken(p: Page, steps: Sequence[Step]) -> None:
     """Name the snapshots at ``steps`` that cannot be opened, each in a sentence."""
     for error in _moments_and_problems(p, steps)[1]:
-        st.warning(p.text["time_broken"].format(problem=as_plain(translate(error))), icon=":material/broken_image:")
+        st.warning(p.text["time_broken"].format(problem=as_plain(problem_text(error))), icon=":material/broken_image:")
 
 
 def _moments_and_problems(p: Page, steps: Sequence[Step]) -> tuple[list[Moment], list[CheckpointError]]:

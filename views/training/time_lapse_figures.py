@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_index, require_same_length
 from charts.toolkit.sheet import place_side_by_side
-from charts.toolkit.words import _
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
@@ -45,7 +45,7 @@ def map_strip(views: Sequence[AttentionView], *, head: int, names: Sequence[str]
         bar = style.colour_bar(bar_note, len=0.2, y=0, yanchor="top", ypad=8) if column == 1 else None
         hover = style.lines(
             style.escape(names[column - 1]),
-            _("{token} looks at {other}", token="%{y}", other="%{x}"),
+            say("training.token_looks_at", token="%{y}", other="%{x}"),
             *filter(None, [bar_note]),
         )
         figure.add_trace(parts.heatmap(weights, hover=hover, bar=bar, **places), col=column)
@@ -55,8 +55,8 @@ def map_strip(views: Sequence[AttentionView], *, head: int, names: Sequence[str]
         figure.update_yaxes(col=column, **style.token_rows(first.query, title=""))
     figure.update_xaxes(showticklabels=False)
     rows_labelled = n_queries <= _MAX_LABELS
-    figure.update_yaxes(col=1, title_text=_("query"), showticklabels=rows_labelled)
-    figure.update_xaxes(col=(len(views) + 1) // 2, title_text=_("key: the token that is looked at"), title_standoff=6)
+    figure.update_yaxes(col=1, title_text=say("training.query"), showticklabels=rows_labelled)
+    figure.update_xaxes(col=(len(views) + 1) // 2, title_text=say("names.key_axis"), title_standoff=6)
     row = min(24.0, max(2.0, 150 / n_queries)) if not rows_labelled else min(24.0, max(14.0, 150 / n_queries))
     style.finish(figure, height=n_queries * row + 92, top=44)
     frame = {"x0": -0.5, "x1": n_keys - 0.5, "y0": -0.5, "y1": n_queries - 0.5, "name": "focus"}
@@ -87,7 +87,7 @@ def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]
     return (
         np.where(np.isneginf(largest), np.nan, largest),
         places,
-        _("the largest of {high} × {wide} weights", high=high, wide=wide),
+        say("training.largest_weights", high=high, wide=wide),
     )
 
 
@@ -99,7 +99,7 @@ def _masked(masked: np.ndarray) -> dict:
         "colorscale": [[0, style.QUIET], [1, style.QUIET]],
         "showscale": False,
         "hoverongaps": False,
-        "hovertemplate": style.hover(_("masked: cannot be attended to")),
+        "hovertemplate": style.hover(say("masked")),
     }
 
 

@@ -16,7 +16,6 @@ from tests.transformer.families.hugging_face import build
 from transformer import Checkpoint, InputError
 from transformer.files.chats import with_prompt
 from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
-from transformer.text.message import Message
 from transformer.text.prompt import Prompt
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
@@ -132,9 +131,9 @@ def test_the_longest_text_fits_and_one_token_more_does_not(tiny_checkpoint: Tiny
     assert source_tensor(checkpoint, "The cat", pads=fits).shape == (1, 96)
     with pytest.raises(InputError, match=rf"97 tokens \(of which {fits + 1} are padding\)"):
         source_tensor(checkpoint, "The cat", pads=fits + 1)
-    check_length(checkpoint, 96, Message("The target"))
+    check_length(checkpoint, 96, "The target")
     with pytest.raises(InputError, match="The target has 97 tokens, special tokens included"):
-        check_length(checkpoint, 97, Message("The target"))
+        check_length(checkpoint, 97, "The target")
 
 
 @pytest.mark.parametrize(
