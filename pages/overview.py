@@ -1,4 +1,4 @@
-"""Overview: the sentence moving through the model, the model as blocks, its output, and costs."""
+"""Overview: the sentence moving through the model, the model as blocks, and its output."""
 
 import streamlit as st
 

@@ -162,7 +162,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.feed_forward import activation_curve_figure, unit_figures
     from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
-    from views.overview import time_and_parameters_figure
     from views.positions import attention_change_figure, distance_figures, encoding_figures
     from views.tokens import token_figures
     from views.training import time_lapse_figures
@@ -172,14 +171,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     moved = np.zeros(40)
     moved[list(tokens.ids)] = 0.5
     steps = ["embedding", "0 self-attention", "0 feed-forward"]
-    blocks = pd.DataFrame(
-        {
-            "block": ["embedding", "layer 0", "layer 0"],
-            "part": ["embedding", "self-attention", "feed-forward"],
-            "parameters": [1000, 400, 800],
-            "milliseconds": [0.1, 0.5, 0.7],
-        }
-    )
     neighbours = pd.DataFrame({"piece": ["·<i>", "·cat"], "similarity": [0.9, 0.4]})
     share = numbers.dirichlet(np.ones(n))
     before_and_after = pd.DataFrame(
@@ -313,7 +304,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "stream_distance": stream_distance_figure.stream_distance(
             np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]
         ),
-        "time_and_parameters": time_and_parameters_figure.time_and_parameters(blocks),
         "map_strip": time_lapse_figures.map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], chosen=1),
         "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
         "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),

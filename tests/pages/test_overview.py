@@ -1,4 +1,4 @@
-"""The Overview page: the output with its probabilities, the costs, and the links to other pages."""
+"""The Overview page: the output with its probabilities, and the links to other pages."""
 
 from __future__ import annotations
 
@@ -66,16 +66,6 @@ def test_the_snippet_gives_the_same_probability(open_app, run_snippet, checkpoin
     printed = run_snippet(codes(app)[-1])
     shown = {metric.label: metric.value for metric in app.metric}
     assert float(with_e(shown[TEXT["probability"]])) == pytest.approx(float(printed.splitlines()[0]), rel=6e-3)
-
-
-@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
-def test_where_the_time_goes_is_drawn_when_it_is_opened(open_app, checkpoint):
-    """Measuring takes passes of the model, and its figure is the only one on this page that needs Plotly."""
-    closed = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE)
-    assert not closed.get("plotly_chart")
-    opened = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE, costs="true")
-    is_fine(opened)
-    assert len(opened.get("plotly_chart")) == 1
 
 
 def test_the_tour_begins_on_the_first_screen(open_app, monkeypatch) -> None:

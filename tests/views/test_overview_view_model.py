@@ -1,4 +1,4 @@
-"""The view model of Overview: outputs and probabilities for every kind of model, shares of costs."""
+"""The view model of Overview: outputs and probabilities for every kind of model."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.layers.costs import parameter_costs
 from ui.words.texts import page_texts
-from views.overview.overview_view_model import is_tied, overview_view_model
+from views.overview.overview_view_model import overview_view_model
 
 SENTENCE = "The old man told us a story."
 
@@ -28,13 +27,6 @@ def test_the_output_with_its_probabilities(tiny_checkpoint, name, kind):
     else:
         assert view_model.answer.probability == pytest.approx(np.prod(found))
     assert view_model.n_numbers == sum(trace.values(one).size for one in trace.names())
-    assert view_model.lengths == tuple(len(trace.tokens(stack)) for stack in trace.stacks)
-
-
-@pytest.mark.parametrize("name", ["tiny-translator", "tiny-bert"])
-def test_a_projection_without_parameters_is_tied(tiny_checkpoint, name):
-    checkpoint = tiny_checkpoint(name)
-    assert is_tied(parameter_costs(checkpoint.model)) == checkpoint.config.tie_embeddings
 
 
 def test_of_decoders_the_page_says_which_token_a_column_reads_and_which_it_predicts():

@@ -1,13 +1,10 @@
-"""BPE merges, rulers of tokens, and the costs of parameters and time."""
+"""BPE merges and rulers of tokens."""
 
 from __future__ import annotations
 
-import pandas as pd
 import pytest
 
-from charts.toolkit import style
 from transformer.text.tokens import Token, TokenSequence
-from views.overview.time_and_parameters_figure import time_and_parameters
 from views.tokens.token_figures import merge_tree, token_lengths
 
 
@@ -62,38 +59,3 @@ def test_ruler_counts_bytes_and_leaves_special_tokens_out():
     assert bars.marker.color[0] != bars.marker.color[1]
     with pytest.raises(ValueError, match="sequences is empty"):
         token_lengths({})
-
-
-def _blocks() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "block": ["embedding", "layer 0", "layer 0"],
-            "part": ["embedding", "self-attention", "feed-forward"],
-            "parameters": [1_000_000, 250_000, 750_000],
-            "milliseconds": [0.1, 0.5, 0.4],
-        }
-    )
-
-
-def test_parameters_and_time_are_stacked_by_part():
-    figure = time_and_parameters(_blocks())
-    bars = [trace for trace in figure.data if trace.type == "bar"]
-    assert [(trace.name, list(trace.x), list(trace.y)) for trace in bars[:3]] == [
-        ("embedding", [1_000_000], [0]),
-        ("self-attention", [250_000], [1]),
-        ("feed-forward", [750_000], [1]),
-    ]
-    assert figure.layout.barmode == "stack"
-    first, second = (trace for trace in figure.data if trace.type == "scatter")
-    assert [text.strip() for text in first.text] == ["1 M (50%)", "1 M (50%)"]
-    assert [text.strip() for text in second.text] == ["0.100 (10.0%)", "0.900 (90.0%)"]
-    assert list(figure.layout.yaxis.ticktext) == ["embedding", "layer 0"]
-    assert bars[0].marker.color == style.category_colour(0)
-
-
-def test_time_is_left_out_where_it_was_not_measured():
-    figure = time_and_parameters(_blocks().drop(columns="milliseconds"))
-    assert len([trace for trace in figure.data if trace.type == "scatter"]) == 1
-    assert not any("xaxis2" in key for key in figure.layout)
-    with pytest.raises(ValueError, match=r"blocks lacks the columns \['parameters'\]"):
-        time_and_parameters(_blocks().drop(columns="parameters"))

@@ -1,1 +1,1 @@
-"""What each layer does to a vector: norms, residual stream, feed-forward units, positions, costs."""
+"""What each layer does to a vector: norms, residual stream, feed-forward units, positions, parameters."""

@@ -1,18 +1,16 @@
-"""Number, values and time of a model's parameters: where they are, and how long each part takes."""
+"""Number and values of a model's parameters, by block and part."""
 
-import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from statistics import median
 
 import torch
 from torch import nn
 
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.models import Model
-from transformer.runs.traces import Trace
 
-REST = "adding, masks"
+REST = "other parts"
 _STACKS = {"encoder": "encoder", "decoder": "decoder"}
 _SUBLAYERS = {
     "self_attention": "self-attention",
@@ -23,17 +21,11 @@ _SUBLAYERS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Cost of one part of one block.
-
-    Attributes:
-        parameters: Number of trained parameters; a shared matrix counts where it is first used.
-        milliseconds: Time of the part in one pass, without its inner parts; ``None`` if it was not measured.
-    """
+    """Number of trained ``parameters`` in one part of one block; a shared matrix counts where it is first used."""
 
     block: str
     part: str
     parameters: int
-    milliseconds: float | None = None
 
 
 def parameter_costs(model: Model) -> tuple[Cost, ...]:
@@ -49,64 +41,6 @@ def parameter_costs(model: Model) -> tuple[Cost, ...]:
         counted |= own.keys()
         costs.append(Cost(block, part, sum(own.values())))
     return _merge_costs(costs)
-
-
-def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
-    """Return ``parameter_costs`` with the time that each part takes in one pass over ``trace``.
-
-    The time is the median over ``repeats`` passes after one warm-up, on a copy of the model that shares its weights, so
-    that other threads are not disturbed. Forward hooks read the clock before and after each part; the time of nested
-    parts is counted once, with the inner part. Generating an output takes many such passes.
-    """
-    if repeats < 1:
-        raise ValueError(f"repeats is {repeats}; measure at least one pass")
-    model = trace.checkpoint.model.copy_sharing_weights()
-    parts = list(_parts(model))
-    clock = _Clock()
-    for index, (_, _, module) in enumerate(parts):
-        clock.attach(module, index)
-    inputs = [torch.tensor([sequence.ids]) for sequence in (trace.source, trace.target) if sequence is not None]
-    runs: list[dict[int, float]] = []
-    with torch.inference_mode():
-        for _ in range(repeats + 1):
-            clock.times.clear()
-            model(*inputs)
-            runs.append(dict(clock.times))
-    times = [
-        Cost(block, part, 0, 1000 * median(run.get(index, 0.0) for run in runs[1:]))
-        for index, (block, part, _) in enumerate(parts)
-    ]
-    return _merge_costs([*parameter_costs(model), *times])
-
-
-class _Clock:
-    """Timer for nested modules: a part's clock stops while an inner part runs."""
-
-    def __init__(self) -> None:
-        self.times: dict[int, float] = {}
-        self._running: list[tuple[int, float]] = []  # (index, time since which it has been running)
-
-    def attach(self, module: nn.Module, index: int) -> None:
-        """Time ``module`` as part ``index``."""
-        module.register_forward_pre_hook(lambda *_: self._enter(index))
-        module.register_forward_hook(lambda *_: self._leave())
-
-    def _enter(self, index: int) -> None:
-        now = time.perf_counter()
-        if self._running:
-            self._add(now)
-        self._running.append((index, now))
-
-    def _leave(self) -> None:
-        now = time.perf_counter()
-        self._add(now)
-        self._running.pop()
-        if self._running:
-            self._running[-1] = (self._running[-1][0], now)
-
-    def _add(self, now: float) -> None:
-        index, since = self._running[-1]
-        self.times[index] = self.times.get(index, 0.0) + now - since
 
 
 def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
@@ -148,17 +82,11 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
 
 def _merge_costs(costs: list[Cost]) -> tuple[Cost, ...]:
     """Merge costs into one entry per (block, part), in the order of their first appearance."""
-    sums: dict[tuple[str, str], Cost] = {}
+    sums: Counter[tuple[str, str]] = Counter()
     for cost in costs:
-        key = (cost.block, cost.part)
-        before = sums.get(key)
-        if before is None:
-            sums[key] = cost
-            continue
-        measured = [c.milliseconds for c in (before, cost) if c.milliseconds is not None]
-        sums[key] = Cost(*key, before.parameters + cost.parameters, sum(measured) if measured else None)
+        sums[cost.block, cost.part] += cost.parameters
     order = list(dict.fromkeys(block for block, _ in sums))
-    return tuple(sorted(sums.values(), key=lambda cost: order.index(cost.block)))
+    return tuple(Cost(*key, sums[key]) for key in sorted(sums, key=lambda key: order.index(key[0])))
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,17 @@
-"""The part of Overview below the first screen: probabilities, next pages, sizes, costs, code."""
+"""The part of Overview below the first screen: probabilities, next pages, sizes, code."""
 
-import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from charts.toolkit.words import localize
-from transformer.layers.costs import measured_costs
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.trace_files import trace_to_bytes
-from ui.compute.store import store
-from ui.shell import choice
 from ui.shell.navigation import GROUPS, pages_of
 from ui.shell.page import OF_WORDS, Page
 from ui.shell.selectors import text_for
-from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import page_text
 from views.overview.model_output import probability_formula, show_certainty, view_model_of
-from views.overview.overview_view_model import OverviewViewModel, is_tied
-from views.overview.time_and_parameters_figure import time_and_parameters
+from views.overview.overview_view_model import OverviewViewModel
 
 _CERTAINTY_WIDTH = 560  # pixels; the remaining width is for the links
 
@@ -32,11 +26,10 @@ def show_more(p: Page) -> None:
             _show_next_pages(p)
     st.markdown(f"#### {p.text['size']}")
     _show_size(p, view_model)
-    _show_costs(p, view_model)
     if view_model.output_kind == "text" and view_model.answer.parts:
         formula = probability_formula(view_model, p.text["formula_answer"])
         show_formula(formula, caption=p.text["formula_caption"])
-    show_source(type(p.checkpoint.model), read_answer, measured_costs)
+    show_source(type(p.checkpoint.model), read_answer)
     show_snippet(
         "overview",
         p.preamble
@@ -79,18 +72,3 @@ def _show_size(p: Page, view_model: OverviewViewModel) -> None:
         help=text["whole_trace_help"],
         on_click="ignore",
     )
-
-
-def _show_costs(p: Page, view_model: OverviewViewModel) -> None:
-    """Draw parameters and time of every block; measured, and Plotly loaded, only if the reader opens it."""
-    with choice.collapsible(p.text["costs"], icon=":material/bar_chart:", key="costs") as costs:
-        if not costs.open:
-            return
-        found = store.get(p.checkpoint, ("costs", *view_model.lengths), view_model.costs)
-        table = pd.DataFrame(
-            [{**vars(cost), "block": localize(cost.block), "part": localize(cost.part)} for cost in found]
-        )
-        writes = f" {p.text['costs_writing']}" if p.checkpoint.config.has_decoder else ""
-        show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"] + writes)
-        if is_tied(found):
-            st.caption(p.text["tied"])

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from transformer import Trace
-from transformer.layers.costs import Cost, measured_costs
 from transformer.predictions.answer_probabilities import (
     Answer,
     AnswerPart,
@@ -72,20 +71,6 @@ class OverviewViewModel(RunViewModel):
     def n_numbers(self) -> int:
         """How many numbers were computed."""
         return self.trace.activations.n_numbers
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """The number of tokens of each stack, on which the time of a pass depends."""
-        return tuple(len(self.trace.tokens(stack)) for stack in self.trace.stacks)
-
-    def costs(self) -> tuple[Cost, ...]:
-        """Measure parameters and time of every block. Takes some forward passes."""
-        return tuple(measured_costs(self.trace))
-
-
-def is_tied(costs: tuple[Cost, ...]) -> bool:
-    """Return whether the projection to the vocabulary has no parameters of its own."""
-    return [cost.parameters for cost in costs if cost.part == "projection"] == [0]
 
 
 def overview_view_model(trace: Trace) -> OverviewViewModel:
