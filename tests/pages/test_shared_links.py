@@ -116,7 +116,7 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
 # Only with longer texts, words of the tiny tokenizer, images, a narrow layer, or a third file of one model.
 IN_NO_VIEW = {
     *("analogy example", "patch channel", "first dimension", "first step", "lens_first"),
-    *("compare_third", "rows shown", "paths_many_measure", "heads_whole", "compare_caption"),
+    *("compare_third", "rows shown", "paths_many_measure", "heads_whole"),
 }
 
 

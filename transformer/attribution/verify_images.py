@@ -1,4 +1,4 @@
-"""Comparison of a model that reads images with Hugging Face's code, from the file to the cosine."""
+"""Comparison of a model that reads images with Hugging Face's code, from the file to the output."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from transformer.attribution.image_text_cosine import image_text_cosine
 from transformer.files.checkpoints import Checkpoint
-from transformer.files.text_tower import has_text_tower, open_text_tower
 from transformer.files.verify import Comparison, their_model
 from transformer.pictures.image_files import image_text, read_image
 from transformer.probes import record
 from transformer.runs.inputs import source_tensor
 
 SIZES = ((97, 61), (61, 97), (224, 224), (500, 40))  # width and height of the random images
-_TEXTS = ("A dog in the snow.", "two red boats", "The old house by the sea", "a cat")
 
 
 def image_of_noise(width: int, height: int) -> str:
@@ -36,7 +33,7 @@ def verify_images(
 ) -> tuple[Comparison, ...]:
     """Do what ``verify`` does, on random images, for a model that reads images.
 
-    Also compared are the pixels that the model reads and, if there are two towers, the cosine with a text.
+    Also compared are the pixels that the model reads.
 
     Raises:
         ModuleNotFoundError: If ``transformers`` is missing.
@@ -67,18 +64,12 @@ def _compare(checkpoint: Checkpoint, theirs: Any, number: int) -> Comparison:
         else:
             output = _largest(hidden, expected.last_hidden_state)
     read = _largest(checkpoint.config.image.preprocessing.pixels(read_image(image)), pixels[0])
-    differences, cosine = {}, None
+    differences = {}
     for layer, weights in enumerate(expected.attentions):
         name = f"encoder.layers.{layer}.self_attention.weights"
         differences[name] = _largest(maps.tensors[name], weights)
-    if has_text_tower(checkpoint):
-        found = image_text_cosine(checkpoint, open_text_tower(checkpoint), image, _TEXTS[number])
-        words = torch.tensor([found.text.trace.source.ids])
-        with torch.inference_mode():
-            both = theirs(input_ids=words, attention_mask=torch.ones_like(words), pixel_values=pixels)
-        cosine = abs(found.cosine - float(both.image_embeds[0] @ both.text_embeds[0]))
     worst = max(differences, key=differences.__getitem__)
-    return Comparison(ids.shape[1], output, differences[worst], worst, read, cosine)
+    return Comparison(ids.shape[1], output, differences[worst], worst, read)
 
 
 def _largest(ours: Tensor, theirs: Tensor) -> float:

@@ -73,11 +73,11 @@ def _verify(folder: str, as_json: bool) -> int:
     else:
         print(f"{one_line(checkpoint.name)}  {checkpoint.config.family}  {len(checkpoint.mapping)} tensors mapped")
         print(f"{len(checkpoint.unread)} not read: {one_line(', '.join(checkpoint.unread)) or 'none'}\n")
-        more = [name for name in ("pixels", "cosine") if getattr(found[0], name) is not None]  # of images
-        titles = "".join(f"{name:>12}" for name in more)
+        of_images = found[0].pixels is not None
+        titles = f"{'pixels':>12}" if of_images else ""
         print(f"{'tokens':>6}{'logits':>12}{'attention':>12}{titles}  map with the larger difference")
         for row in found:
-            cells = "".join(f"{getattr(row, name):>12.1e}" for name in more)
+            cells = f"{row.pixels:>12.1e}" if of_images else ""
             print(f"{row.length:>6}{row.logits:>12.1e}{row.attention:>12.1e}{cells}  {row.map}")
         print("\nequal" if agrees else "\nNOT equal", f"within {TOLERANCE:.0e}")
     return 0 if agrees else 1

@@ -25,7 +25,7 @@ class Comparison:
     """Largest differences for one text of ``length`` tokens, and the probe of the worst attention map.
 
     ``logits`` are those of the sentence vector for an encoder without a head, and for an image without one of the last
-    vectors. ``pixels`` and ``cosine`` are None for a model that reads text, or has no text tower.
+    vectors. ``pixels`` is None for a model that reads text.
     """
 
     length: int
@@ -33,12 +33,11 @@ class Comparison:
     attention: float
     map: str
     pixels: float | None = None
-    cosine: float | None = None
 
     @property
     def largest(self) -> float:
         """The largest of all differences."""
-        return max(self.logits, self.attention, self.pixels or 0.0, self.cosine or 0.0)
+        return max(self.logits, self.attention, self.pixels or 0.0)
 
     @property
     def agrees(self) -> bool:

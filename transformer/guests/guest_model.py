@@ -38,16 +38,12 @@ class GuestConfig(FamilyConfig):
         architecture: The class in ``transformers``.
         n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
         image: What is read of an image; ``None`` for a model that reads no images.
-        text_tower: Whether the checkpoint has a second tower, whose vectors of texts are compared with those of images.
         position_kinds: For each stack, how it encodes positions: no kind, one or several.
-        pads_texts: Whether this is such a second tower that reads a text at its last position, after padding (SigLIP).
     """
 
     architecture: str = ""
     n_experts: int = 0
     image: ImageInput | None = None
-    text_tower: bool = False
-    pads_texts: bool = False
     position_kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def positions_in(self, stack: str) -> str:

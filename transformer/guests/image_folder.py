@@ -35,26 +35,6 @@ def image_class(architecture: str) -> str:
     return ""
 
 
-def text_class(architecture: str) -> str:
-    """Return the class with the text tower of a model of two towers; "" if there is none.
-
-    SigLIP's projection is part of its ``TextModel``.
-    """
-    import transformers
-
-    tower = architecture.removesuffix("Model") + "TextModel"
-    if not architecture.endswith("Model") or not hasattr(transformers, tower):
-        return ""
-    if hasattr(transformers, f"{tower}WithProjection"):
-        return f"{tower}WithProjection"
-    return tower if pads_texts(getattr(transformers, tower).config_class()) else ""
-
-
-def pads_texts(theirs: Any) -> bool:
-    """Return whether a text tower reads a text at its last position, after padding (SigLIP)."""
-    return hasattr(theirs, "projection_size")
-
-
 def image_input(folder: Path, fields: Mapping[str, Any], theirs: Any) -> ImageInput:
     """Return what a model reads of an image.
 

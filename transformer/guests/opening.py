@@ -24,7 +24,7 @@ from transformer.guests.attention_function import register
 from transformer.guests.bounded_build import bounded_build, size_of_network
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
 from transformer.guests.half_weights import fill_placeholders, kept_half, placeholder
-from transformer.guests.image_folder import image_class, image_input, pads_texts, text_class
+from transformer.guests.image_folder import image_class, image_input
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.position_kinds import find_positions
 from transformer.guests.second_pass import check_layers, check_second_pass
@@ -103,7 +103,7 @@ def guest_config(folder: Path, fields: dict) -> GuestConfig:
         raise CheckpointError(f"{folder / 'config.json'}: {problem}") from error
 
 
-def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfig:
+def _config(folder: Path, fields: dict) -> GuestConfig:
     kind = fields.get("model_type")
     if find_spec("transformers") is None:
         raise CheckpointError(
@@ -120,18 +120,13 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
     check_not_quantised(fields)
     architecture = _architecture(fields)
     theirs = _their_config(fields)
-    if of_texts:
-        tower = _of_texts(theirs)
-        described = _described(tower, "encoder-only", text_class(architecture), ())
-        return replace(described, pooling="first", pads_texts=pads_texts(tower))
     if reader := image_class(architecture):
         theirs = _of_images(theirs)
         names = class_names(Values({**fields, "architectures": [architecture]}))
         described = _described(theirs, "encoder-only", reader, names)
         pooling = "" if names else "first"
         image = image_input(folder, fields, theirs)
-        towers = {"family": fields["model_type"], "text_tower": bool(text_class(architecture))}
-        return replace(described, image=image, pad_id=None, pooling=pooling, **towers)
+        return replace(described, image=image, pad_id=None, pooling=pooling, family=fields["model_type"])
     if architecture.endswith("ForMaskedLM") and gives_vectors(folder):
         architecture = transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES[kind]
     task = next(task for task in _TASKS if architecture.endswith(task))
@@ -158,14 +153,6 @@ def _of_images(theirs: Any) -> Any:
     """Return the config of the tower that reads images, or the whole one if there is a single tower."""
     tower = getattr(theirs, "vision_config", theirs)
     if tower is not theirs and hasattr(tower, "projection_dim"):
-        tower.projection_dim = theirs.projection_dim
-    return tower
-
-
-def _of_texts(theirs: Any) -> Any:
-    """Return the config of the tower that reads texts."""
-    tower = theirs.text_config
-    if hasattr(theirs, "projection_dim"):
         tower.projection_dim = theirs.projection_dim
     return tower
 
@@ -276,22 +263,19 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
     )
 
 
-def open_guest(
-    folder: Path, fields: dict, changes: Mapping[str, Change] | None = None, *, of_texts: bool = False
-) -> OpenedGuest:
+def open_guest(folder: Path, fields: dict, changes: Mapping[str, Change] | None = None) -> OpenedGuest:
     """Open a model that runs with its own code in ``transformers``; no code in the folder is run.
 
-    Nothing is allocated before the size of the model is known. Of a model of two towers, the one for images is opened,
-    or, with ``of_texts``, the other one.
+    Nothing is allocated before the size of the model is known. Of a model of two towers, the one for images is opened.
 
     Raises:
         CheckpointError: ``guest_config`` refuses the config, weights are missing, not finite or do not fit it, or the
             model does not fit into memory.
     """
-    config = _config(folder, fields, of_texts=True) if of_texts else guest_config(folder, fields)
-    if config.pooling and config.image is None and not of_texts:
+    config = guest_config(folder, fields)
+    if config.pooling and config.image is None:
         config = replace(config, pooling=pooling_of(folder))
-    network, unread = _network(folder, fields, config, changes or {}, of_texts=of_texts)
+    network, unread = _network(folder, fields, config, changes or {})
     try:
         with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
             stacks, ids, trial = _tried(network, config)
@@ -429,15 +413,13 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
 
 
 def _network(
-    folder: Path, fields: dict, config: GuestConfig, changes: Mapping[str, Change], *, of_texts: bool = False
+    folder: Path, fields: dict, config: GuestConfig, changes: Mapping[str, Change]
 ) -> tuple[nn.Module, tuple[str, ...]]:
     """Return the network and the names of stored tensors that it lacks."""
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
-    if of_texts:
-        theirs = _of_texts(theirs)
-    elif config.image is not None and not isinstance(theirs, model_class.config_class):
+    if config.image is not None and not isinstance(theirs, model_class.config_class):
         theirs = _of_images(theirs)
     files = weight_files(folder)
     tensors: dict[str, StoredTensor] = {}

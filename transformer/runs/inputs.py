@@ -74,8 +74,6 @@ def padding_ids(checkpoint: Checkpoint, count: int) -> list[int]:
     if not count:
         return []
     pad = checkpoint.special.pad
-    if pad is None and getattr(checkpoint.config, "pads_texts", False):
-        pad = checkpoint.special.end  # SigLIP pads with its end token
     if pad is None:
         raise InputError(f"{checkpoint.name} has no padding token, so nothing can be padded.")
     return [pad] * count
