@@ -1,4 +1,4 @@
-"""The data of the Positions page for one run: the numbers of its scheme, and the effect of other positions.
+"""The data of the Positions page for one run: its scheme, and the effect of other positions.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same objects:
 
