@@ -21,7 +21,10 @@ _SUBLAYERS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """Number of trained ``parameters`` in one part of one block; a shared matrix counts where it is first used."""
+    """Number of trained ``parameters`` in one part of one block.
+
+    A shared matrix counts where it is first used.
+    """
 
     block: str
     part: str
