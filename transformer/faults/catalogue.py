@@ -37,8 +37,6 @@ def inapplicable(config: ModelConfig) -> dict[str, str]:
             found["padding"] = "no_padding"
     elif config.d_head == 1:
         found["scale"] = "one_channel"
-    if config.reads_images:
-        found["padding"] = "one_size"
     if config.positions == "none":
         found["positions"] = "no_positions"
     if not config.has_encoder:
