@@ -10,7 +10,7 @@ from views.add_norm.add_norm_view_model import add_norm_view_model
 from views.add_norm.norm_numbers import arithmetic, parameters, statistics
 from views.add_norm.one_vector import choose_norm, one_vector
 from views.add_norm.residual_growth import residual_stream, sublayer_updates
-from views.view_models import first_word
+from views.view_models import second_token
 
 SECTIONS = {
     "statistics": statistics,
@@ -22,8 +22,8 @@ SECTIONS = {
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Begin at a word: the vector of a token that starts every sentence says little."""
-    return p.focus.stack, first_word(p.trace, p.focus.stack)
+    """Begin at the token after the first: the vector of a token that starts every sentence says little."""
+    return p.focus.stack, second_token(p.trace, p.focus.stack)
 
 
 with page("add_norm", needs=("stack", "layer", "token"), begins=begins) as p:

@@ -7,8 +7,8 @@ from transformer.runs.head_places import Head
 from transformer.runs.inputs import prompt_of
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
+from ui.shell.openings import has_place
 from ui.shell.page import Page, page
-from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
 from views.attention.attention_controls import ARITHMETIC, choose, names_predictions
 from views.attention.attention_picture import draw, on_picture, places
@@ -30,10 +30,13 @@ SECTIONS_OF_PICTURES = {"picture": on_picture, "path": None, "trust": trust}
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Begin at a word that attends to another one; in a long text, at the token that is continued."""
+    """Begin at the row of the head's largest weight; in a long text, at the token that is continued."""
     if p.reads_long_text:
         return p.focus.stack, len(prompt_of(p.checkpoint, p.sentence)) - 1
-    return p.focus.stack, telling_row(p.focus, p.run)
+    if has_place(p.focus.checkpoint, p.focus.sentence):
+        return p.focus.stack, p.focus.token
+    pair = p.trace.attention(p.focus.stack, p.focus.layer, p.focus.kind).strongest_pair(p.focus.head)
+    return p.focus.stack, p.focus.token if pair is None else pair[0]
 
 
 def predicts(p: Page) -> bool:

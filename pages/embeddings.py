@@ -3,14 +3,14 @@
 from transformer.embedding import Embedding
 from transformer.layers.embedding_space import analogy, nearest_rows, principal_components
 from transformer.layers.gradient_step import training_step
-from ui.compute.store import store
 from ui.lab.training_step import one_training_step
 from ui.shell.choice import chosen_section
 from ui.shell.page import Page, page
 from ui.show.figures import show_source
 from views.embeddings import embedding_sections
-from views.embeddings.embeddings_view_model import embeddings_view_model, telling_token
+from views.embeddings.embeddings_view_model import embeddings_view_model
 from views.embeddings.patch_embedding import patch_embedding
+from views.view_models import second_token
 
 SECTIONS = {
     "lookup": embedding_sections.lookup,
@@ -22,13 +22,13 @@ SECTIONS = {
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Begin at a word of the first stack that has near neighbours, or at the image patch with most ink."""
+    """Begin at the token after the first, or at the image patch with most ink."""
     stack = p.trace.stacks[0]
     if p.reads_files:
         return stack, 0
     if p.reads_pictures:
         return stack, max(p.trace.tokens(stack), key=lambda token: sum(token.pixels)).index
-    return stack, store.get(p.run, ("telling token", stack), lambda: telling_token(p.trace, stack))
+    return stack, second_token(p.trace, stack)
 
 
 with page("embeddings", needs=("token",), begins=begins) as p:

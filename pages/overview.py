@@ -4,22 +4,15 @@ import streamlit as st
 
 from charts.toolkit.words import localize
 from ui.shell.below import below_the_picture
-from ui.shell.page import Page, page
+from ui.shell.page import page
 from ui.shell.presentation.presenter import is_presenting
-from ui.shell.telling_head import telling_row
 from ui.show.living_picture import living_picture
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
 from views.overview.model_output import present_answer, show_answer, view_model_of
 from views.overview.more import show_more
 
-
-def begins(p: Page) -> tuple[str, int]:
-    """Begin at the token that the living picture follows."""
-    return p.focus.stack, telling_row(p.focus, p.run)
-
-
-with page("overview", strip=False, begins=begins) as p:
+with page("overview", strip=False) as p:
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(localize(note))}")
     (present_answer if is_presenting() else show_answer)(p, view_model_of(p))

@@ -16,6 +16,7 @@ from transformer.heads.head_roles import sentence_roles
 from transformer.interventions.activation_patching import contrast, patch_grid, recovered_shares
 from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import Answer, read_answer
+from transformer.predictions.lens import lens_stack
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
@@ -23,7 +24,8 @@ from transformer.runs.tracing import trace_of
 from ui.lab.second_sentence import offered_pairs
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
 from views.compare.which_vector import PatchMap
-from views.lens.lens_view_model import LensViewModel, lens_view_model, telling_token
+from views.lens.lens_view_model import LensViewModel, lens_view_model, position_of
+from views.view_models import predicting_token
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ class Consequences:
 
     def lens(self) -> LensViewModel:
         """Lens: the readout at the token that the page opens with."""
-        return lens_view_model(self.trace, telling_token(self.trace))
+        place = self.example.place
+        opened = place["stack"] == lens_stack(self.checkpoint) and place["token"]
+        return lens_view_model(self.trace, position_of(self.trace, opened or predicting_token(self.trace)))
 
     def roles(self) -> Counter[str]:
         """Heads: the roles in this sentence of the heads of the attention that is opened."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from transformer import Checkpoint, Trace
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.text.tokens import Token, TokenSequence
 
 
@@ -45,11 +46,12 @@ class TokenViewModel(RunViewModel):
         return self.tokens[self.token]
 
 
+def predicting_token(trace: Trace) -> int:
+    """Return the second position from which the output is predicted, or the only one, e.g. a blank."""
+    rows = prediction_rows(trace).rows
+    return rows[1] if len(rows) > 1 else rows[0] if rows else second_token(trace, trace.stacks[-1])
+
+
 def second_token(trace: Trace, stack: str) -> int:
     """Return the position of the token after the first, where pages about one token open; 0 if there is none."""
     return min(1, len(trace.tokens(stack)) - 1)
-
-
-def first_word(trace: Trace, stack: str) -> int:
-    """Return the position of the first token of a stack that is not a special one; 0 if all are."""
-    return next((token.index for token in trace.tokens(stack) if not token.special), 0)

@@ -22,10 +22,10 @@ from tests.browser.seats import Seats
 from tests.conftest import ROOT
 from tests.nights import by_day
 from transformer.attribution.leave_one_out import leave_one_out
-from transformer.heads.telling_cell import followed_rows
 from transformer.layers.residual_stream import sublayers
 from transformer.predictions.living_picture_numbers import living_picture_numbers, threads
 from transformer.runs.traces import Trace
+from views.view_models import predicting_token
 
 pytestmark = pytest.mark.browser
 
@@ -173,14 +173,12 @@ def test_what_stands_beside_the_picture_is_the_trace_s(show: Callable, traces: C
 
 
 @pytest.mark.parametrize("name", by_day(["en-fr", "gpt-en", "bert-en", "sentiment"], ["gpt-en", "sentiment"]))
-def test_a_picture_without_python_follows_the_token_with_which_the_pages_open(show: Callable, name: str) -> None:
-    """The web page has no Python: there, the picture itself chooses what it follows."""
+def test_a_picture_follows_the_second_row_of_the_output_or_the_word_that_decides(show: Callable, name: str) -> None:
     checkpoint = transformer.load(ROOT / "checkpoints" / name)
     for sentence in ("My grandmother bakes apple pie every Sunday.", "The children went to the"):
         trace = transformer.trace(checkpoint, sentence)
         left_out = leave_one_out(checkpoint, sentence) if checkpoint.config.n_classes else None
-        decisive = left_out.words[left_out.decisive].start if left_out else None
-        (row,) = followed_rows(trace, layer=1, decisive=decisive)
+        row = left_out.words[left_out.decisive].start if left_out else predicting_token(trace)
         with show(trace, inside=False, begin={"layer": 1}, left_out=left_out) as page:
             assert geometry(page)["place"] == {"stack": trace.stacks[-1], "position": row}, sentence
 

@@ -100,10 +100,11 @@ def test_a_classifier_begins_with_the_whole_sentence(open_app):
 def test_the_first_sentence_says_when_the_prediction_is_decided(open_app, monkeypatch):
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     sentence = "My grandmother bakes apple pie every Sunday."
-    app = open_app("lens", checkpoint="en-fr", sentence=sentence)
-    is_fine(app)
     lens = logit_lens(transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), sentence))
     column = lens.read.index("·chaque")
+    place = {"stack": "decoder", "kind": "cross", "token": str(column)}
+    app = open_app("lens", checkpoint="en-fr", sentence=sentence, **place)
+    is_fine(app)
     before = dict.fromkeys(row[column] for row in lens.words[:-1])
     assert lens.decided[column] == len(lens.steps) - 1 and lens.words[-1][column] == "·dimanche"
     earlier = ", ".join(f"**{plain(word)}**" for word in before)

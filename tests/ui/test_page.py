@@ -122,9 +122,7 @@ def test_a_click_that_comes_with_the_address_of_before_is_kept(run) -> None:
     test.segmented_control(key="choose head").set_value(1).run()
     seen = test.session_state["seen"]
     assert (seen.sentence, seen.layer, seen.head) == ("The dog sleeps.", 1, 1)
-    # A typed sentence opens in the attention that the translation is read from: a link names it.
-    place = {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
-    assert test.query_params == {"sentence": "The dog sleeps.", **place}
+    assert test.query_params == {"sentence": "The dog sleeps.", "layer": "1", "head": "1"}
 
 
 def test_a_target_is_read_instead_of_an_answer(run) -> None:

@@ -9,8 +9,7 @@ import transformer
 from transformer.layers.embedding_space import analogy, nearest_rows
 from ui.words.texts import page_texts
 from views.embeddings import embeddings_view_model as module
-from views.embeddings.embeddings_view_model import embeddings_view_model, rank_of, telling_token
-from views.view_models import first_word
+from views.embeddings.embeddings_view_model import embeddings_view_model, rank_of
 
 SENTENCE = "The dog sleeps under the table."
 
@@ -56,23 +55,3 @@ def test_only_words_of_one_token_are_offered_as_analogies(tiny_checkpoint, monke
     ids = [checkpoint.tokenizer.encode(word)[0] for word in single[:4]]
     assert found == analogy(view_model.table, *ids[:3], count=len(view_model.table))
     assert found[rank_of(ids[3], found) - 1].id == ids[3]
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence", "word", "nearest"),
-    [
-        ("en-fr", "My grandmother bakes apple pie every Sunday.", "·Sunday", "·Monday"),
-        ("bert-en", "He washed ___ hands.", "·hands", "·eyes"),
-    ],
-)
-def test_the_page_begins_at_a_whole_word_with_a_near_neighbour(name, sentence, word, nearest):
-    trace = transformer.trace(transformer.load(f"checkpoints/{name}"), sentence)
-    stack = trace.stacks[0]
-    token = trace.tokens(stack)[telling_token(trace, stack)]
-    (first, *_) = embeddings_view_model(trace, stack=stack, token=token.index).neighbours
-    assert (token.display, trace.checkpoint.tokenizer.display(first.id)) == (word, nearest)
-
-
-def test_of_a_sentence_without_words_it_begins_at_the_first_token():
-    trace = transformer.trace(transformer.load("checkpoints/gpt-en"), "?!")
-    assert telling_token(trace, "decoder") == first_word(trace, "decoder")

@@ -20,8 +20,8 @@ from views.lens.lens_view_model import (
     ids_that_came,
     lens_view_model,
     position_of,
-    telling_token,
 )
+from views.view_models import predicting_token
 
 SENTENCE = "The old man told us a story."
 KINDS = ["translator", "gpt", "bert", "sentiment"]
@@ -67,10 +67,7 @@ def test_what_is_said_of_a_position(tiny_checkpoint):
     assert shown.word == lens.words[-1][2] and shown.probability == pytest.approx(lens.probabilities[-1, 2, 0])
     assert shown.top_from == lens.decided[2] and shown.runner_up == lens.pieces[int(lens.ids[-1, 2, 1])]
     assert not ids_that_came(trace)
-    telling = telling_token(trace)
     assert shown.earlier == tuple(dict.fromkeys(row[2] for row in lens.words[: shown.top_from]))
-    words = [column for column in range(len(lens.read)) if lens.read[column].isalpha() and len(lens.read[column]) > 3]
-    assert not words or lens.decided[telling] == max(lens.decided[words])
     forced = transformer.trace(tiny_checkpoint("translator"), SENTENCE, "Le chat.")
     came = lens_view_model(forced, 1, LensChoices(came=True))
     assert ids_that_came(forced) == forced.prediction.ids and came.word == forced.prediction.displays[1]
@@ -80,15 +77,15 @@ def test_what_is_said_of_a_position(tiny_checkpoint):
 def test_a_text_that_is_only_read_opens_at_one_of_its_words(name):
     """The end of such a text predicts that nothing follows, and its first token itself."""
     trace = transformer.trace(transformer.load(f"checkpoints/{name}"), "My grandmother bakes apple pie every Sunday.")
-    shown = lens_view_model(trace, telling_token(trace))
-    assert shown.read.startswith("·") and shown.word.startswith("·") and shown.top_from > 0
+    shown = lens_view_model(trace, predicting_token(trace))
+    assert shown.read.startswith("·") and shown.word.startswith("·")
 
 
 def test_a_classifier_begins_with_the_whole_sentence(tiny_checkpoint):
     trace = transformer.trace(tiny_checkpoint("sentiment"), SENTENCE)
     whole, alone = lens_view_model(trace, 0), lens_view_model(trace, 3)
     assert whole.is_whole and whole.word == trace.text and whole.top_from >= 0
-    assert not alone.is_whole and alone.word == alone.lens.words[-1][3] and telling_token(trace) == 0
+    assert not alone.is_whole and alone.word == alone.lens.words[-1][3] and predicting_token(trace) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

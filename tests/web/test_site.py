@@ -34,7 +34,6 @@ from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.attribution.attention_trust import spearman
 from transformer.attribution.leave_one_out import remove_each
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.telling_cell import followed_rows, most_useful, telling_cell, telling_kind
 from transformer.interventions.head_importance import head_effect
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.predictions.quantity import quantity_of
@@ -422,12 +421,10 @@ def test_a_typed_sentence_opens_at_the_head_of_the_app(site: Site, tiny_checkpoi
     site.open(f"?checkpoint=tiny-{name}&page=attention&sentence={quote(sentence)}")
     masked = masked_word(checkpoint, sentence)
     traced = transformer.trace(checkpoint, sentence if masked is None else masked.sentence)
-    stack, kind = telling_kind(traced)
-    layers = (0,) if kind == "cross" else range(traced.n_layers(stack))
-    cell = most_useful(traced, telling_cell(traced, followed_rows(traced, layer=0), layers))
+    row, _ = traced.attention("encoder", 0, "self").strongest_pair(0)
     place = """() => { const { stack, kind, layer, head, token } = glassformerSite.state;
         return [stack, kind, layer, head, token]; }"""
-    assert site.page.evaluate(place) == [*cell.place, cell.query]
+    assert site.page.evaluate(place) == ["encoder", "self", 0, 0, row]
     site.page.get_by_label("Head", exact=True).select_option("1")  # from now on the head stays
     site.page.get_by_label("Sentence").first.fill("A dog sat.")
     assert eventually(site.page, lambda: "sentence=A+dog+sat." in site.page.url, True)

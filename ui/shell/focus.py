@@ -33,7 +33,7 @@ from ui.shell import address as shared_address
 from ui.shell import page_state
 from ui.shell.address import LONGEST, PAGE
 from ui.shell.events import LARGEST
-from ui.shell.openings import has_place, is_ready, opening_of, start_of
+from ui.shell.openings import is_ready, opening_of, start_of
 from ui.shell.own_files import bring_back
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quote, speak, take_language_from
@@ -60,9 +60,6 @@ _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "f
 _LATE = 8
 _ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
-# Whether the reader's sentence still opens at the head of the checkpoint's opening, which nobody chose for it; and the
-# head that the app has chosen for the last such sentence.
-_UNPLACED, _PLACED = "focus: no head was chosen", "focus: head that the app chose"
 _DRAWN_IN = "focus: language of the last run"
 CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
 CLASS = "class"  # code of the class that the reader has joined (in_class/membership.py)
@@ -311,7 +308,7 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
 def is_at_the_opening(focus: Focus) -> bool:
     """Return whether the reader has chosen no head."""
     opening = opening_focus(focus.checkpoint)
-    return _head_of(focus) in (_head_of(opening), st.session_state.get(_PLACED))
+    return _head_of(focus) == _head_of(opening)
 
 
 def model_input(focus: Focus) -> tuple[str, ...]:
@@ -359,8 +356,6 @@ def begin() -> Focus:
         st.session_state[_ONLY_A_LESSON] = own.keys() & set(VIEW) == {"lesson"} and not choices
         page_state.take(choices)
         _know(arrived)
-        sentence_alone = "sentence" in own and not own.keys() & {*PLACE, "token"}
-        st.session_state[_UNPLACED] = sentence_alone and not has_place(focus.checkpoint, focus.sentence)
     focus, untold = fit_language(focus)
     if st.session_state.get(_DRAWN_IN) != focus.language:
         resend_choices()
@@ -450,12 +445,6 @@ def change(**values: object) -> None:
 
 def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
     """Keep a focus before the page runs, and lines about it for the page to show."""
-    before = current()
-    if model_input(focus) != model_input(before):
-        prepared = has_place(focus.checkpoint, focus.sentence)
-        st.session_state[_UNPLACED] = is_at_the_opening(focus) and not prepared
-    elif _head_of(focus) != _head_of(before):
-        st.session_state[_UNPLACED] = False
     _keep(focus)
     if lines:
         st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(lines), _place(focus)
@@ -495,20 +484,6 @@ def _keeps_masked_word(focus: Focus, sentence: str) -> bool:
     number = int(focus.masked)
     before, after = words_in(focus.sentence)[number:], words_in(sentence)[number:]
     return before[:1] == after[:1]
-
-
-def has_no_head() -> bool:
-    """Return whether nobody has chosen a head for the reader's sentence."""
-    return bool(st.session_state.get(_UNPLACED))
-
-
-def place_at(focus: Focus, head: Sequence[str | int] | None) -> Focus:
-    """Return the focus at the head that the app has chosen; ``None`` leaves it where it is."""
-    st.session_state[_UNPLACED] = False
-    if head is None:
-        return focus
-    st.session_state[_PLACED] = tuple(head)
-    return replace(focus, **dict(zip(PLACE, head, strict=True)))
 
 
 def cut_line() -> str:

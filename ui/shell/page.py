@@ -64,7 +64,6 @@ from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import is_chosen, token_strip
-from ui.shell.telling_head import fit_head
 from ui.words.figure_texts import problem_text
 from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
@@ -367,8 +366,6 @@ def _draw_frame(
     if needs_every_layer(p.name) and p.reads_long_text:
         p.nothing_to_show(say_long_text(p.run, "page"))
     needs = needs(p) if callable(needs) else needs
-    if lesson is None and ("head" in needs or p.name in WRITING):
-        p.focus = fit_head(p.focus, p.run)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     shows_nothing = p.encodes_sentences and p.name in OF_WORDS
     if lesson is None and not is_presenting() and not shows_nothing:  # a lesson or an instructor says what to notice

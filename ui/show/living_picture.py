@@ -8,6 +8,7 @@ import streamlit as st
 
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
+from transformer.attribution.leave_one_out import LeaveOneOut, leave_one_out
 from transformer.predictions.living_picture_numbers import LivingPicture, living_picture_numbers
 from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
@@ -19,10 +20,10 @@ from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import STOP, name_step
 from ui.shell.navigation import pages_of
 from ui.shell.page import Page
-from ui.shell.telling_head import without_words
 from ui.show.drawings import show_living_picture
 
 KEY = "living picture"
+MOST_TOKENS = 48  # in a sentence that is classified again without each of its words
 _INSIDE = "living picture: unfolded"
 LINKS = {  # the page with details of what is unfolded
     "self_attention": "attention",
@@ -90,6 +91,17 @@ def living_picture_figure(
     existing = pages_of(trace.checkpoint.config) if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
     return living_picture_canvas(picture, begin=begin, links=leads, left_out=without_words(trace))
+
+
+def without_words(trace: Trace) -> LeaveOneOut | None:
+    """Return the class of a short sentence without each word, or of an image without each patch."""
+    run = trace.run
+    if run is None or run.edits or run.checkpoint.foreign or not run.checkpoint.config.n_classes:
+        return None
+    if len(trace.source) > MOST_TOKENS:
+        return None
+    make = partial(leave_one_out, run.checkpoint, run.sentence, pads=run.source_pads)
+    return store.get(run, ("leave one out",), make)
 
 
 def _unfold(run: int, layer: tuple[str, int]) -> None:

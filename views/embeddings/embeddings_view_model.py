@@ -23,13 +23,10 @@ from transformer import Trace
 from transformer.embedding import Embedding
 from transformer.layers.embedding_space import Neighbour, Projection, analogy, nearest_rows, principal_components
 from transformer.runs.next_sentence import is_pair, sentence_letters
-from transformer.text.tokens import Token
 from transformer.variants.family_embedding import FamilyEmbedding
-from views.view_models import TokenViewModel, first_word
+from views.view_models import TokenViewModel
 
 N_NEIGHBOURS = 12
-_LETTERS = 4  # letters of a word that the page may begin with, plus one for the space before it
-_FURTHER = 50  # the rank of a row that is further away
 _AROUND = 2  # rows before and after each row that is looked up
 # (a, b, c, expected): a − b + c should be near the expected word. Only examples of single-token words are offered.
 ANALOGIES = (
@@ -153,29 +150,6 @@ class EmbeddingsViewModel(TokenViewModel):
     def analogy(self, words: Sequence[str]) -> tuple[Neighbour, ...]:
         """Return all rows by similarity to a − b + c; ``words``: three words of one token each."""
         return analogy(self.table, *(self.token_ids(word)[0] for word in words), count=len(self.table))
-
-
-def telling_token(trace: Trace, stack: str) -> int:
-    """Return the position of the word whose nearest row stands out most from rows further away.
-
-    Rows that training hardly moved are all alike, so that each of them is near many. Parts of words count only if there
-    is no whole word.
-    """
-    tokens = list(trace.tokens(stack))
-    words = [token for token in tokens if _is_whole_word(token, tokens[token.index + 1 : token.index + 2])]
-    table = embeddings_view_model(trace, stack=stack).table
-
-    def nearness(token: Token) -> float:
-        first, *_, last = nearest_rows(table, table[token.id], count=_FURTHER, excluded={token.id})
-        return first.similarity - last.similarity
-
-    long = [token for token in words if len(token.display) > _LETTERS] or words
-    return max(long, key=nearness).index if long else first_word(trace, stack)
-
-
-def _is_whole_word(token: Token, following: Sequence[Token]) -> bool:
-    ends = all(after.starts_word or not after.display.isalpha() for after in following)
-    return not token.special and token.starts_word and token.display.removeprefix("·").isalpha() and ends
 
 
 def rank_of(id: int, found: Sequence[Neighbour]) -> int:

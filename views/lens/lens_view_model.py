@@ -19,9 +19,7 @@ import numpy as np
 
 from transformer.attribution.direct_logit_attribution import Attribution, Source, attribute, strongest_sources
 from transformer.layers.residual_stream import Part
-from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.lens import Lens, WordProbabilities, lens_stack, logit_lens, shown_word, word_probabilities
-from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from views.view_models import RunViewModel
 
@@ -30,8 +28,6 @@ READ_COLUMNS = 40  # read out at a time, so that a neighbouring position is ther
 MOST_PARTS = 9  # with a bar of their own
 MOST_SOURCES = 2000
 _CANDIDATES = 100
-SHORTEST_WORD = 3  # letters
-CLEAR = 0.5  # probability of a prediction that the page opens with, if there is one
 ATTENTIONS = ("self_attention", "cross_attention")
 
 
@@ -84,45 +80,6 @@ def ids_that_came(trace: Trace) -> tuple[int, ...]:
         return ()
     own = tuple(trace.values("decoder.logits").argmax(axis=-1).tolist())
     return trace.prediction.ids if trace.prediction.ids != own else ()
-
-
-def telling_token(trace: Trace, lens: Lens | None = None) -> int:
-    """Return the most informative token: the end of a prompt, or the first blank.
-
-    For a translation, or a text that the model only reads, it is a word after which another word is predicted, and
-    which is on top only from the latest layer on; of several, the longest one that is predicted clearly.
-
-    Args:
-        trace: The run.
-        lens: The first columns of the readout, if they are already known.
-    """
-    config = trace.checkpoint.config
-    if config.n_classes:
-        return 0
-    if needs_readout(trace):
-        return _latest_word(read_lens(trace, LensChoices(first=0)) if lens is None else lens)
-    if config.has_decoder:
-        return len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
-    return next((token.index for token in trace.source if token.role == "mask"), 0)
-
-
-def needs_readout(trace: Trace) -> bool:
-    """Return whether ``telling_token`` compares words: in translations, and in texts that are only read."""
-    config = trace.checkpoint.config
-    return not config.n_classes and (config.kind == "encoder-decoder" or prediction_rows(trace).everywhere)
-
-
-def _latest_word(lens: Lens) -> int:
-    def letters(text: str) -> int:
-        return 0 if text.startswith("<") else sum(letter.isalpha() for letter in text)
-
-    def rank(column: int) -> tuple[bool, bool, int, bool, int]:
-        word = lens.followed_words[column]
-        length, begins = letters(word), word.startswith("·")
-        words = letters(lens.read[column]) > 0 and length >= SHORTEST_WORD
-        return words, begins, int(lens.decided[column]), bool(lens.probability[-1, column] >= CLEAR), length
-
-    return max(range(len(lens.read)), key=rank)
 
 
 def read_lens(trace: Trace, choices: LensChoices, position: int = 0) -> Lens:

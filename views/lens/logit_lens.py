@@ -34,11 +34,10 @@ from views.lens.lens_view_model import (
     ids_that_came,
     lens_view_model,
     n_columns,
-    needs_readout,
     position_of,
     read_lens,
-    telling_token,
 )
+from views.view_models import predicting_token
 
 GRID = "logit-lens"
 
@@ -53,8 +52,7 @@ def place_of(p: Page) -> tuple[str, int]:
     stack, focus = stack_of(p), p.focus
     if focus.stack == stack and (focus.token > 0 or _first_chosen(p)):
         return stack, focus.token
-    known = _lens(p, LensChoices(first=0), 0) if needs_readout(p.trace) else None
-    return stack, telling_token(p.trace, known)
+    return stack, predicting_token(p.trace)
 
 
 def _first_chosen(p: Page) -> bool:

@@ -18,8 +18,8 @@ from ui.shell import choice
 from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
 from ui.shell.reducer import State
-from ui.shell.telling_head import without_words
 from ui.show.drawings import show_mask_editor
+from ui.show.living_picture import without_words
 from ui.words.texts import label_in_words
 from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
 

@@ -17,7 +17,17 @@ import { NONE, isKept } from "./masked_word.js";
 import { OWN, isOwn, parseMask, presetsFor, wordsOf } from "./masks.js";
 import { drawingPad } from "./pad.js";
 import { rich } from "./rich_text.js";
-import { PAGES, SECTIONS, appAddress, exampleOf, openingOf, parseRemoved, readState, writeState } from "./state.js";
+import {
+  PAGES,
+  SECTIONS,
+  appAddress,
+  exampleOf,
+  headOf,
+  openingOf,
+  parseRemoved,
+  readState,
+  writeState,
+} from "./state.js";
 
 const PLACED = { isPlaced: true, opens: false }; // the reader has chosen a head
 const TYPING = 120; // milliseconds without a key before the model runs
@@ -98,7 +108,7 @@ class Site {
       ...(page === "masks" && !isOwn(this.state.mask) ? { mask: this.mask() } : {}),
       ...(page === "attention" && second ? { second } : {}),
     };
-    const opensAt = this.state.opens && !this.bar.lesson ? { opensAt: openingOf(this.model).layer } : {};
+    const opensAt = this.state.opens && !this.bar.lesson ? { opensAt: headOf(openingOf(this.model)) } : {};
     this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language, ...opensAt } });
   }
 

@@ -63,6 +63,8 @@ export function openingOf(model) {
   return { ...DEFAULTS, ...model.place, sentence: first?.sentence ?? DEFAULTS.sentence, target: first?.target ?? "" };
 }
 
+export const headOf = ({ stack, kind, layer, head }) => ({ stack, kind, layer, head });
+
 // "zero:decoder.1.cross.3", as transformer/runs/edit_specs.py writes it -> [stack, kind, layer, head]; a sub-layer, as in
 // "drop:decoder.1.cross", has the head null
 export function parseRemoved(spec) {

@@ -6,7 +6,7 @@ import { answerLogP, effectOf, headStep, leaveEachOut, readAloud, trustRow, what
 import { maskedWord, wordsIn } from "./masked_word.js";
 import { wordsOf } from "./masks.js";
 import { InputProblem, Model, begin } from "./model.js";
-import { tellingCell } from "./telling_cell.js";
+import { strongestRow } from "./strongest_pair.js";
 
 let model = null;
 let last = {}; // the runs that were computed last: another layer or figure of them needs no pass
@@ -142,25 +142,9 @@ function fitted(shown, found) {
   return { ...shown, ...more };
 }
 
-// Where a sentence opens for which nobody has chosen a head; null: a newer request has come. The head is the one of its
-// layer that the output needs most.
-async function openingPlace(plain, found, layer, id) {
-  const key = JSON.stringify([plain, layer]);
-  if (last.place?.key === key) return last.place.found;
-  const figures = new Figures(model, found, "en");
-  const { clear, ...place } = tellingCell(figures, layer);
-  const asks = !figures.rows().everywhere || model.writes;
-  const before = asks && clear.length > 1 ? answerLogP(figures).reduce((sum, one) => sum + one, 0) : 0;
-  let least = 0;
-  for (const head of asks && clear.length > 1 && !plain.removed.length ? clear : []) {
-    const removed = [[place.stack, place.kind, place.layer, head]];
-    const without = await runOf("place effect", again({ ...plain, removed }, found), id);
-    if (!without) return null;
-    const change = answerLogP(new Figures(model, without, "en")).reduce((sum, one) => sum + one, 0) - before;
-    if (change < least) [least, place.head] = [change, head];
-  }
-  last.place = { key, found: place };
-  return place;
+// Where a sentence opens for which nobody has chosen a head: at that of the opening.
+function openingPlace(found, place) {
+  return { ...place, token: strongestRow(new Figures(model, found, "en"), place) };
 }
 
 // What is shown, at another place.
@@ -196,8 +180,7 @@ async function run({ id, request: typed, shown: wanted, language, opensAt }) {
   const { mask, second, ...plain } = request;
   const found = await runOf("original", plain, id);
   if (!found) return;
-  const place = opensAt === undefined ? undefined : await openingPlace(plain, found, opensAt, id);
-  if (place === null) return;
+  const place = opensAt && openingPlace(found, opensAt);
   const asked = place ? movedTo(place, wanted) : wanted;
   const under = mask ? await masked(request, found, id) : null;
   if (mask && !under) return;

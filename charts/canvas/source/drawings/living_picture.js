@@ -11,8 +11,6 @@ import { LivingPicture } from "./living_picture/picture.js";
 import { Player } from "./living_picture/player.js";
 import { Unfolded } from "./living_picture/unfolded.js";
 
-const CONTENT = /^·?\p{L}{4,}$/u; // letters of a word that most likely means something by itself
-const WORD = /^·?\p{L}{3,}$/u; // and of any word
 const LEAD = 3; // beats that are played on the way to a stop
 const REST = 700; // milliseconds without another click, before Python is told where the reader is
 
@@ -50,18 +48,15 @@ export class LivingPictureDrawing extends LivingPicture {
     return !writes && !classes && !begin.stop ? { stop: "word", stack: name, token: this.follow[name] } : begin;
   }
 
-  // Which token is followed at first where nobody chose one: the one that predicts the first content word, or the blank;
-  // of a translation, a word that clearly looks at one of other spelling; where the output is a class, the word that it
-  // hangs on, or one that looks at another word in the open layer.
+  // Which token is followed at first where nobody chose one: the word that the class hangs on, the class token, the second
+  // position from which the output is predicted, or the token after the first.
   opensAt(stack) {
     const { metadata, last, written } = this.model;
-    if (stack !== last || !written.length) return talker(this.model, stack);
+    const second = Math.min(1, stack.count - 1);
+    if (stack !== last) return second;
     if (metadata.decisive && metadata.pooling === "mean") return metadata.decisive.positions[0];
-    const layer = this.open[stack.name];
-    if (metadata.classes) return stack.pictures ? 0 : onlooker(this.model, stack, layer);
-    const content = written.filter(({ names, chosen }) => CONTENT.test(names[chosen]));
-    const found = metadata.asked ? (translated(this.model, content, layer) ?? content[0]) : mostExpected(written);
-    return (found ?? written[0]).position;
+    if (metadata.classes) return stack.pictures ? 0 : second;
+    return (written[1] ?? written[0])?.position ?? second;
   }
 
   // The same run, sent anew: where the reader is, and whether it plays, stays.
@@ -552,43 +547,3 @@ const partOf = (kind) =>
 
 const identity = ({ checkpoint, stacks, written, text, edited }) =>
   JSON.stringify([checkpoint, stacks, written, text, edited]);
-
-// Where the model is most certain of a word.
-function mostExpected(written) {
-  const words = written.filter(({ names }) => WORD.test(names[0]));
-  return words.sort((a, b) => b.probabilities[0] - a.probabilities[0])[0];
-}
-
-// The first of these words that mostly looks at a content word of the source, spelled otherwise, on average over the heads.
-function translated(model, content, layer) {
-  const cross = model.attention(model.last.name, "cross");
-  return content.find(({ names, chosen, position }) => {
-    const best = cross?.strongestOnAverage(layer, position, () => true);
-    const source = best?.weight > 0.3 && model.stacks[0].tokens[best.key].text;
-    return source && CONTENT.test(source) && source !== names[chosen];
-  });
-}
-
-// The word that looks most clearly at another one, on average over the heads of a layer.
-function onlooker(model, stack, layer) {
-  const attention = model.attention(stack.name, "self");
-  let best = { weight: 0, query: 0 };
-  for (let query = 0; query < stack.count; query++) {
-    const found = attention.strongestOnAverage(layer, query, (key) => key !== query);
-    const words = found && [query, found.key].every((position) => WORD.test(stack.tokens[position].text));
-    if (words && found.weight > best.weight) best = { weight: found.weight, query };
-  }
-  return best.query;
-}
-
-// The token that takes most from another word in the first layer.
-function talker(model, stack) {
-  const attention = model.attention(stack.name, "self");
-  let best = { weight: 0, query: 0 };
-  for (let query = 0; query < stack.count; query++) {
-    if (stack.tokens[query].special) continue;
-    const found = attention.strongest(0, null, query, (key) => key !== query && !stack.tokens[key].special);
-    if (found && found.weight > best.weight) best = { weight: found.weight, query };
-  }
-  return best.query;
-}
