@@ -26,7 +26,8 @@ from ui.shell.selectors import text_for
 from ui.words.figure_texts import browser_words
 from ui.words.texts import common, language, page_text, use_language
 
-_MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and transformer/pictures/picture_text.py
+# Errors, which are English, and a note: of inputs.py and decoding.py in transformer/runs, and of pictures/picture_text.py.
+_MESSAGES = {
     "empty": "{what} is empty. Type at least one word, or take one of the examples.",
     "characters": "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
     "tokens": "{what} has {length} tokens, special tokens included, but this model reads at most {limit}. Nothing was "
@@ -176,7 +177,7 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         "titles": titles,
         "names": names,
         "overview": dict(attention_overview(list(views.values())).metadata),
-        "messages": {name: localize(template) for name, template in _MESSAGES.items()},
+        "messages": {**_MESSAGES, "unfinished": localize(_MESSAGES["unfinished"])},
         "words": dict(words),
         "language": language(),
     }

@@ -46,15 +46,15 @@ def check_config(fields: Mapping[str, object]) -> None:
 
 
 def _check_name(name: str, value: object, place: str) -> None:
+    where = f"{place}.{name}"[-200:]
     if "backbone" in name and value is not None:
         raise CheckpointError(
-            f"{f'{place}.{name}'[-200:].lstrip('.')} is {repr(value)[:80]}: a model that is built from "
+            f"{where.lstrip('.')} is {repr(value)[:80]}: a model that is built from "
             "another one, which may lie on a hub, cannot be opened"
         )
     if name == "auto_map" and place:
         raise CheckpointError(
-            f"{f'{place}.{name}'[-200:]} names code of its own for a part of the model; code of a checkpoint "
-            "is never run"
+            f"{where} names code of its own for a part of the model; code of a checkpoint is never run"
         )
 
 

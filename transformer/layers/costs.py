@@ -11,7 +11,6 @@ from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.models import Model
 
 REST = "other parts"
-_STACKS = {"encoder": "encoder", "decoder": "decoder"}
 _SUBLAYERS = {
     "self_attention": "self-attention",
     "cross_attention": "cross-attention",
@@ -55,12 +54,12 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
         stack = getattr(model, name, None)
         if stack is None:
             continue
-        yield f"{_STACKS[name]} embedding", "embedding", stack.embedding
+        yield f"{name} embedding", "embedding", stack.embedding
         for encoding in (stack.embedding.position_encoding, stack.position_bias):
             if encoding is not None:
-                yield f"{_STACKS[name]} embedding", "positions", encoding
+                yield f"{name} embedding", "positions", encoding
         for index, layer in enumerate(stack.layers):
-            block = f"{_STACKS[name]} layer {index}"
+            block = f"{name} layer {index}"
             for sublayer in _SUBLAYERS:
                 if getattr(layer, sublayer, None) is not None:
                     yield block, _SUBLAYERS[sublayer], getattr(layer, sublayer)
@@ -71,9 +70,9 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
                     yield block, type(child).__name__, child
             yield block, REST, layer
         if (relative := getattr(stack, "relative_embedding", None)) is not None:
-            yield f"{_STACKS[name]} embedding", "positions", relative
+            yield f"{name} embedding", "positions", relative
         if stack.final_norm is not None:
-            yield f"{_STACKS[name]} final norm", type(stack.final_norm).__name__, stack.final_norm
+            yield f"{name} final norm", type(stack.final_norm).__name__, stack.final_norm
         if getattr(stack, "vocabulary_projection", None) is not None:
             yield "projection", "projection", stack.vocabulary_projection
     if getattr(model, "classifier", None) is not None:

@@ -8,7 +8,8 @@ from transformer.text.tokenizer import BLANK
 
 def quoted(text: str, *, most: int = 60) -> str:
     """Quote a value, shortened for use in a sentence."""
-    return f"“{text if len(text) <= most else text[: most - 1] + '…'}”"
+    shown = text if len(text) <= most else text[: most - 1] + "…"
+    return f"“{shown}”"
 
 
 def token_of(checkpoint: Checkpoint, sentence: str, word: str) -> int:
