@@ -26,7 +26,7 @@ from ui.shell.selectors import text_for
 from ui.words.figure_texts import browser_words
 from ui.words.texts import common, language, page_text, use_language
 
-# Errors, which are English, and a note: of inputs.py and decoding.py in transformer/runs, and of pictures/picture_text.py.
+# Errors, which are English, and a note: of inputs.py and decoding.py in transformer/runs, and of picture_text.py.
 _MESSAGES = {
     "empty": "{what} is empty. Type at least one word, or take one of the examples.",
     "characters": "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
