@@ -7,9 +7,8 @@ image.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -26,7 +25,6 @@ MASK_ID, N_SPECIAL = 0, 64
 _STRIDE = 2**16  # more than the patches of any image here
 _KEPT = 16  # images whose pixels are kept
 _CELLS = ((100, 8), (1000, 4), (_STRIDE, 2))  # the most patches, and cells along a side of each where it is drawn
-_Drawn = TypeVar("_Drawn")
 
 
 @dataclass(frozen=True)
@@ -133,17 +131,10 @@ class ImageTokenizer(Tokenizer):
 
     def thumbnails(self, ids: Sequence[int]) -> list[list[str] | None]:
         """Return the colours of a few cells of every patch, "#rrggbb"; ``None`` for a special token."""
-        return self._of_patches(ids, lambda patches: [list(map(_hexadecimal, cells)) for cells in self._cells(patches)])
-
-    def patch_colours(self, ids: Sequence[int]) -> list[tuple[float, ...] | None]:
-        """Return the mean red, green and blue of every patch, 0 to 1; ``None`` for a special token."""
-        return self._of_patches(ids, lambda patches: list(map(tuple, patches.mean(dim=(2, 3)).tolist())))
-
-    def _of_patches(self, ids: Sequence[int], drawn: Callable[[Tensor], list[_Drawn]]) -> list[_Drawn | None]:
-        """Return what ``drawn`` makes of the shades of each image, [patch, channel, row, column], by patch."""
-        found: dict[int, list[_Drawn]] = {}
+        found: dict[int, list[list[str]]] = {}
         for number in {(id - N_SPECIAL) // _STRIDE for id in ids if id >= N_SPECIAL}:
-            found[number] = drawn(self._patches(self.image.preprocessing.shades(self._images.tensor(number))))
+            patches = self._patches(self.image.preprocessing.shades(self._images.tensor(number)))
+            found[number] = [list(map(_hexadecimal, cells)) for cells in self._cells(patches)]
         places = [divmod(id - N_SPECIAL, _STRIDE) for id in ids]
         return [None if id < N_SPECIAL else found[number][at] for id, (number, at) in zip(ids, places, strict=True)]
 
