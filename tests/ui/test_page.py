@@ -38,7 +38,8 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
 @pytest.fixture
 def run(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """Return ``run(body, needs=(), layer="1")``, which opens a page with that body and these parameters."""
-    shutil.copytree(texts.ROOT / "ui" / "words", tmp_path / "ui" / "words")
+    for folder in ("ui", "charts"):
+        shutil.copytree(texts.ROOT / folder / "words", tmp_path / folder / "words")
     (tmp_path / "views" / "sample").mkdir(parents=True)
     (tmp_path / "views" / "sample" / "en.toml").write_text(SAMPLE, encoding="utf-8")
     monkeypatch.setattr(texts, "ROOT", tmp_path)

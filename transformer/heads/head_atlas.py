@@ -115,7 +115,8 @@ class RowMeasures:
         else:
             directions = np.concatenate([direction(place, position=place) for place in range(n_rows)])
         walk = _Readings(values, model.get_submodule(stack), stack, list(range(n_rows)), directions)
-        return {name: read.transpose(1, 0, 2).astype(np.float32) for name, read in walk.readings.items()}
+        of_heads = {name: read for name, read in walk.readings.items() if name.endswith("attention")}
+        return {name: read.transpose(1, 0, 2).astype(np.float32) for name, read in of_heads.items()}
 
 
 class _Readings(Walk):
