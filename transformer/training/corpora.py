@@ -11,6 +11,7 @@ from transformer.config import NEXT_SENTENCE
 SOURCES = {
     "tatoeba-en-fr": "manythings.org/anki (fra-eng), from the Tatoeba Project, CC BY 2.0 FR",
     "multi30k-en-de": "github.com/multi30k/dataset, for non-commercial research and educational use",
+    "multi30k-en-fr": "github.com/multi30k/dataset, for non-commercial research and educational use",
     "sst2": "the Stanford Sentiment Treebank (Socher et al. 2013), binary version",
     "digits": "Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998, UCI Machine Learning Repository), "
     "CC BY 4.0, the 1,797 pictures that scikit-learn has, as docs/checkpoints.md writes them",
@@ -21,6 +22,8 @@ SOURCES = {
 
 _PARTS = {"tatoeba-en": "tatoeba-en-fr", "tinyshakespeare-passages": "tinyshakespeare"}  # corpus → the folder it is in
 PAIRS = ("tatoeba-pairs", "tinyshakespeare-pairs")
+_CAPTIONS = {"multi30k-en-de": "de", "multi30k-en-fr": "fr"}  # folder → ending of the files with the translations
+_INTO_FRENCH = {"tatoeba-en-fr", "multi30k-en-fr"}
 _PASSAGE = 600  # characters, about 200 tokens
 
 
@@ -51,13 +54,15 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     """Read corpus ``name`` from ``directory``/``name``, in the layout of docs/checkpoints.md.
 
     ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"tinyshakespeare-passages"`` joins
-    neighbouring lines; ``"a + b"`` is the first column of both, and sentence pairs as they are.
+    neighbouring lines; ``"a + b"`` is the first column of both, and sentence pairs as they are. Translations into
+    French are kept if both have them.
 
     Raises:
         FileNotFoundError: If a file is missing; the message says where to get it.
     """
     if "+" in name:
-        return _concatenate([load_corpus(part, directory) for part in corpus_parts(name)])
+        parts = corpus_parts(name)
+        return _concatenate([load_corpus(part, directory) for part in parts], keep_rows=_INTO_FRENCH.issuperset(parts))
     (folder,) = corpus_folders(name)
     root = Path(directory) / folder
     digest = hashlib.sha256()
@@ -75,8 +80,9 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
         train, dev = (_columns(checked(file)) for file in ("train.tsv", "dev.tsv"))
         if name == "tatoeba-en":
             train, dev = ([(text,) for text in dict.fromkeys(pair[0] for pair in split)] for split in (train, dev))
-    elif folder == "multi30k-en-de":
-        train, dev = (_parallel(checked(f"{split}.en"), checked(f"{split}.de")) for split in ("train", "val"))
+    elif folder in _CAPTIONS:
+        ending = _CAPTIONS[folder]
+        train, dev = (_parallel(checked(f"{split}.en"), checked(f"{split}.{ending}")) for split in ("train", "val"))
     elif folder in ("sst2", "digits"):
         train, dev = (_read_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
     elif folder in PAIRS:
@@ -106,23 +112,29 @@ def corpus_folders(name: str) -> list[str]:
     return folders
 
 
-def _concatenate(parts: Sequence[Corpus]) -> Corpus:
-    """Concatenate the texts of several corpora, without labels and translations, and sentence pairs."""
+def _concatenate(parts: Sequence[Corpus], *, keep_rows: bool) -> Corpus:
+    """Concatenate corpora: the first text of each row, and the whole row of sentence pairs.
+
+    With ``keep_rows``, all rows stay whole.
+    """
     train, dev = (
-        [row if isinstance(row, SentencePair) else row[:1] for part in parts for row in getattr(part, split)]
-        for split in ("train", "dev")
+        [row if keep_rows or isinstance(row, SentencePair) else row[:1] for part in rows for row in part]
+        for rows in ([part.train for part in parts], [part.dev for part in parts])
     )
     return Corpus(train, dev, hashlib.sha256("".join(part.digest for part in parts).encode()).hexdigest())
 
 
 def read_pairs(path: str | Path) -> list[tuple[str, str]]:
-    """Read pairs from two tab-separated columns, or from ``NAME.en`` and ``NAME.de`` line by line.
+    """Read pairs from two columns, or line by line from ``NAME.en`` and ``NAME.fr`` or ``NAME.de``.
 
     Raises:
         ValueError: If a line is not such a pair; the message names the file and the line.
     """
     path = Path(path)
-    return _parallel(path, path.with_suffix(".de")) if path.suffix == ".en" else _columns(path)
+    if path.suffix != ".en":
+        return _columns(path)
+    french = path.with_suffix(".fr")
+    return _parallel(path, french if french.is_file() else path.with_suffix(".de"))
 
 
 def read_sentence_pairs(path: str | Path) -> list[SentencePair]:

@@ -103,6 +103,15 @@ def test_joined_corpora_give_the_texts_of_both(tmp_path: Path) -> None:
         load_corpus("sst2 + wmt14", data)
 
 
+def test_joined_translations_into_french_keep_their_translations(tmp_path: Path) -> None:
+    write(tmp_path / "tatoeba-en-fr", train__tsv="a b\tc\n", dev__tsv="e\tf\n")
+    data = write(tmp_path / "multi30k-en-fr", train__en="A dog.", train__fr="Un chien.", val__en="A.", val__fr="Un.")
+    joined = load_corpus("tatoeba-en-fr + multi30k-en-fr", data)
+    assert joined.train == [("a b", "c"), ("A dog.", "Un chien.")]
+    assert joined.dev == [("e", "f"), ("A.", "Un.")]
+    assert read_pairs(tmp_path / "multi30k-en-fr" / "val.en") == [("A.", "Un.")]
+
+
 def test_an_unknown_corpus_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="corpus 'wmt14' is unknown; known are tatoeba-en-fr, .*tatoeba-en"):
         load_corpus("wmt14", tmp_path)
