@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import chain, repeat
 from pathlib import Path
 
 import tokenizers
@@ -26,6 +27,7 @@ from transformer.text.tokens import Token, TokenSequence, visible
 
 BLANK = re.compile(r"\[MASK\]|_{3,}")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_ADDED_COUNT = 200  # the rarest merge of 12,000 entries joins about 80 occurrences
 PAD_ID, START_ID, END_ID, MASK_ID = range(4)
 SPECIAL_IDS = SpecialIds(PAD_ID, START_ID, END_ID, MASK_ID)
 NEVER_WRITTEN = (PAD_ID, START_ID)
@@ -71,8 +73,14 @@ class Tokenizer:
                 raise CheckpointError(f"the tokenizer's entry {piece!r} holds a character that stands for no byte")
 
     @classmethod
-    def train(cls, texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
-        """Learn merges until there are ``vocabulary_size`` entries (including 4 special tokens and 256 bytes)."""
+    def train(cls, texts: Iterable[str], vocabulary_size: int, *, whole_words: Sequence[str] = ()) -> Tokenizer:
+        """Learn merges until there are ``vocabulary_size`` entries (including 4 special tokens and 256 bytes).
+
+        Each of ``whole_words`` is counted ``_ADDED_COUNT`` more times, so that it becomes a single token.
+
+        Raises:
+            ValueError: If the vocabulary is too small for them.
+        """
         smallest = len(SPECIAL_TOKENS) + 256
         if vocabulary_size < smallest:
             raise ValueError(f"vocabulary_size is {vocabulary_size}; 4 special tokens and 256 bytes need {smallest}")
@@ -85,8 +93,15 @@ class Tokenizer:
             initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
             show_progress=False,
         )
-        backend.train_from_iterator((f" {text}" for text in texts), trainer)
-        return cls(backend)
+        added = repeat(" ".join(whole_words), _ADDED_COUNT)
+        backend.train_from_iterator((f" {text}" for text in chain(texts, added)), trainer)
+        tokenizer = cls(backend)
+        if split := [word for word in whole_words if len(tokenizer.encode(word)) > 1]:
+            raise ValueError(
+                f"vocabulary_size is {vocabulary_size}, too few for {len(whole_words)} whole words: {len(split)} are "
+                f"split, {split[0]!r} among them"
+            )
+        return tokenizer
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:

@@ -125,6 +125,15 @@ def test_training_is_deterministic() -> None:
     assert Tokenizer.train(texts, 270).merges == Tokenizer.train(texts, 270).merges
 
 
+def test_whole_words_are_tokens_of_their_own_however_rare() -> None:
+    texts = ["the cat sat", "the dog sat", "the the the"] * 100 + ["a xylophone"]
+    assert len(Tokenizer.train(texts, 273).encode("xylophone")) > 1
+    tokenizer = Tokenizer.train(texts, 273, whole_words=["xylophone", "the"])
+    assert len(tokenizer.encode("xylophone")) == len(tokenizer.encode("the")) == 1
+    with pytest.raises(ValueError, match=r"vocabulary_size is 262, too few for 2 whole words: 2 are split, 'xylo"):
+        Tokenizer.train(texts, 262, whole_words=["xylophone", "the"])
+
+
 def test_a_vocabulary_without_room_for_all_bytes_is_refused() -> None:
     with pytest.raises(ValueError, match=r"vocabulary_size is 259; .* need 260"):
         Tokenizer.train(["a"], 259)
