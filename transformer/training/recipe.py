@@ -58,6 +58,12 @@ class Recipe:
         attention_dropout: Dropout of attention weights alone.
         start_from: Checkpoint directory that provides the tokenizer and the weights of the encoder and decoder, as far
             as the model has them.
+        new_tokenizer: Train a new tokenizer anyway; the embedding of a new token starts as the mean over the former
+            tokens of its text.
+        whole_words: How many of the most frequent English words become single tokens when a tokenizer is trained, in
+            British and American spelling.
+        both_spellings: Repeat the examples with British or American spelling in the other one.
+        joined_examples: How many examples to add that join two or three short ones (``joined_pairs``).
         fresh_self_attention: Initialise W_Q and W_K of self-attention randomly anyway, for a model with other
             positions.
         teacher: Checkpoint directory of a teacher model with the same tokenizer and task (``distillation``).
@@ -97,6 +103,10 @@ class Recipe:
     save_every: int = 500
     snapshots: tuple[int, ...] = field(default=())
     start_from: str = ""
+    new_tokenizer: bool = False
+    whole_words: int = 0
+    both_spellings: bool = False
+    joined_examples: int = 0
     fresh_self_attention: bool = False
     teacher: str = ""
     teacher_weight: float = 0.5
@@ -162,11 +172,12 @@ class Recipe:
         for name in numbers:
             if not isinstance(value := getattr(self, name), (int, float)) or isinstance(value, bool):
                 raise ValueError(f"{name} is {value!r}; it must be a number")
-        for name in ("seed", "restart_at"):
+        for name in ("seed", "restart_at", "whole_words", "joined_examples"):
             if type(value := getattr(self, name)) is not int or not 0 <= value < 2**32:
                 raise ValueError(f"{name} is {value!r}; it must be an integer from 0 to {2**32 - 1}")
-        if type(self.fresh_self_attention) is not bool:
-            raise ValueError(f"fresh_self_attention is {self.fresh_self_attention!r}; it must be true or false")
+        for name in ("fresh_self_attention", "new_tokenizer", "both_spellings"):
+            if type(value := getattr(self, name)) is not bool:
+                raise ValueError(f"{name} is {value!r}; it must be true or false")
         steps = self.snapshots
         if not isinstance(steps, (list, tuple)) or any(type(step) is not int or step < 0 for step in steps):
             raise ValueError(f"snapshots is {steps!r}; it must be a list of steps")
@@ -198,6 +209,10 @@ class Recipe:
         needed = {folder for prefix in prefixes for folder in corpus_folders(TEXT_TASKS[prefix].corpus)}
         if prefixes and set(corpus_folders(self.corpus)) != needed:
             raise ValueError(f"corpus is {self.corpus!r}; these tasks are made from {' + '.join(sorted(needed))}")
+        if (self.whole_words or self.both_spellings or self.joined_examples) and self.task != "translation":
+            raise ValueError(
+                f"whole_words, both_spellings and joined_examples need the task 'translation', not {self.task!r}"
+            )
         if self.entropy is not None:
             self._check_entropy(self.entropy)
         if self.teacher and classifies:

@@ -53,7 +53,7 @@ class Trainer:
         self.corpus = run_corpus(recipe, data)
         torch.manual_seed(recipe.seed)
         self.tokenizer = run_tokenizer(recipe, self.corpus, self.directory, self.accelerator)
-        model = initial_model(recipe)
+        model = initial_model(recipe, self.tokenizer)
         objective = training_objective(recipe, model, self.tokenizer)
         optimizer = torch.optim.AdamW(
             objective.parameters(),

@@ -69,6 +69,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         ({"schedule": "linear"}, "schedule is 'linear'; choose paper or cosine"),
         ({"precision": "float16"}, "precision is 'float16'; choose float32 or bfloat16"),
         ({"batch_tokens": 0}, "batch_tokens is 0"),
+        ({"joined_examples": -1}, "joined_examples is -1; it must be an integer from 0"),
+        ({"new_tokenizer": 1}, "new_tokenizer is 1; it must be true or false"),
         ({"restart_at": 20_000, "restart_learning_rate": 1e-3}, "restart_at is 20000; a restart needs"),
         ({"restart_dropout": 0.2}, "restart_dropout is 0.2, but there is no restart_at"),
         ({"restart_dropout": 1.0}, "restart_dropout is 1.0; it must be at least 0 and below 1"),

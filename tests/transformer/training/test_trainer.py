@@ -314,11 +314,28 @@ def test_a_model_with_other_positions_learns_its_scores_of_self_attention_anew(d
     train(data, tmp_path / "sinusoidal", recipe(steps=2, evaluate_every=2, snapshots=()))
     start = tmp_path / "sinusoidal" / "best"
     settings = recipe(start_from=str(start), fresh_self_attention=True, model={"positions": "rotary"})
-    pretrained, model = transformer.load(start).model, initial_model(settings)
+    pretrained, model = transformer.load(start).model, initial_model(settings, transformer.load(start).tokenizer)
     weights = {name: torch.equal(weight, model.get_parameter(name)) for name, weight in pretrained.named_parameters()}
     assert {name for name, same in weights.items() if not same} == {
         name for name in weights if re.search(r"\bself_attention\.(query|key)_projection", name)
     }
+
+
+def test_a_new_token_starts_as_the_mean_of_its_former_tokens(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path / "former", recipe(steps=2, evaluate_every=2, snapshots=()))
+    start = tmp_path / "former" / "best"
+    settings = recipe(start_from=str(start), new_tokenizer=True, whole_words=4, joined_examples=20, average_decay=0.0,
+                      steps=3, snapshots=(), model={"vocabulary_size": 310})  # fmt: skip
+    trainer = Trainer(settings, data=data, run_directory=tmp_path / "new")
+    former = transformer.load(start)
+    old, new = (model.get_parameter("encoder.embedding.table.weight") for model in (former.model, trainer.model))
+    for word in ("the", "see", "in"):
+        (token,) = trainer.tokenizer.encode(word)
+        assert torch.allclose(new[token], old[former.tokenizer.encode(word)].mean(dim=0))
+    assert torch.equal(new[:260], old[:260])
+    assert len(trainer.corpus.train) == 60
+    trainer.run()
+    assert trainer.step == 3 and math.isfinite(trainer.history[-1]["dev_loss"])
 
 
 # ---- refusals -------------------------------------------------------------------------------------------------------
