@@ -4,10 +4,8 @@ One graph per stack. Whatever a figure needs (the threads of the living picture,
 likely tokens) is computed inside the graph, so that the browser only packs. The weights stay in the checkpoint's own
 ``model.safetensors``: the graphs point into it, and both graphs of a translator share its token table.
 
-Inputs besides the tokens: ``<stack>.<kind>.heads`` [layer, head + 1], a factor for what each head contributes (1
-changes nothing, 0 removes the head) and, last, for the output of the whole sub-layer; ``<stack>.<kind>.paint`` [layer,
-query, key], which is added to the mask: above 0 a query may attend to a key, below 0 it may not, and 0 leaves the
-model's own mask; and ``<stack>.row``, the query whose sum over heads is an output.
+The input besides the tokens is ``<stack>.<kind>.heads`` [layer, head], a factor for what each head contributes: 1
+changes nothing, 0 removes the head.
 """
 
 from __future__ import annotations
@@ -24,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from transformer.config import PictureConfig
 from transformer.files.checkpoints import Checkpoint
@@ -94,10 +91,9 @@ class StackGraph(nn.Module):
 
     def input_names(self) -> tuple[str, ...]:
         """Return the inputs in the order of ``forward``'s arguments."""
-        switches = [f"{self.stack}.{kind}.{what}" for kind in self.kinds for what in ("heads", "paint")]
+        heads = [f"{self.stack}.{kind}.heads" for kind in self.kinds]
         chosen = ["chosen"] if self.projects and not self.config.n_classes else []
-        row = f"{self.stack}.row"
-        return (f"{self.stack}.ids", *(["memory"] if self.reads_memory else []), *chosen, *switches, row)
+        return (f"{self.stack}.ids", *(["memory"] if self.reads_memory else []), *chosen, *heads)
 
     def examples(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
         """Return example inputs for the export, and which of their axes have a variable length."""
@@ -116,12 +112,9 @@ class StackGraph(nn.Module):
         if "chosen" in self.input_names():
             inputs.append(ids.clone())
             dynamic.append({1: position})
-        for kind in self.kinds:
-            keys, axis = (own, position) if kind == "self" else (other, memory)
-            inputs += [torch.ones(self.n_layers, self.config.n_heads + 1), torch.zeros(self.n_layers, own, keys)]
-            dynamic += [None, {1: position, 2: axis}]
-        inputs.append(torch.tensor([1]))
-        dynamic.append(None)
+        for _kind in self.kinds:
+            inputs.append(torch.ones(self.n_layers, self.config.n_heads))
+            dynamic.append(None)
         return tuple(inputs), (tuple(dynamic),)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
@@ -146,7 +139,7 @@ class StackGraph(nn.Module):
                 logits = self.model.classify(hidden, ids)[:, None]
             else:
                 logits = self.model.project(hidden)
-        found = dict(self._arrays(recording)) | dict(self._sums(recording, inputs[f"{self.stack}.row"]))
+        found = dict(self._arrays(recording))
         if logits is None:
             found["memory"] = hidden
         else:
@@ -155,13 +148,9 @@ class StackGraph(nn.Module):
 
     def _edits(self, inputs: dict[str, Tensor]) -> Iterator[Edit]:
         for kind in self.kinds:
-            factors, paint = inputs[f"{self.stack}.{kind}.heads"], inputs[f"{self.stack}.{kind}.paint"]
-            for layer in range(self.n_layers):
-                name = f"{self.stack}.layers.{layer}.{kind}_attention"
-                factor, painted = factors[layer], paint[layer]
-                yield Edit(f"{name}.context", lambda context, factor=factor: context * factor[None, :-1, None, None])
-                yield Edit(f"{name}.output", lambda output, factor=factor: output * factor[-1])
-                yield Edit(f"{name}.allowed", lambda own, painted=painted: (own | (painted > 0)) & ~(painted < 0))
+            for layer, factor in enumerate(inputs[f"{self.stack}.{kind}.heads"]):
+                name = f"{self.stack}.layers.{layer}.{kind}_attention.context"
+                yield Edit(name, lambda context, factor=factor: context * factor[None, :, None, None])
 
     def _arrays(self, recording: Recording) -> Iterator[tuple[str, Tensor]]:
         tensors, stack = recording.tensors, self.stack
@@ -217,24 +206,6 @@ class StackGraph(nn.Module):
                     if f"{layer}.{part}_norm.{name}" in tensors:
                         read = vectors if name in _IN_THREADS else values
                         yield f"{inside}.{part}_norm.{name}", read(f"{layer}.{part}_norm.{name}")
-
-    def _sums(self, recording: Recording, row: Tensor) -> Iterator[tuple[str, Tensor]]:
-        """Yield what heads, b_O and all together write at one query, [layer, part, channel], and its length."""
-        for kind in self.kinds:
-            every = []
-            for layer in range(self.n_layers):
-                name = f"{self.stack}.layers.{layer}.{kind}_attention"
-                projection = self.model.get_submodule(name).output_projection
-                context = recording.tensors[f"{name}.context"][0].index_select(1, row)[:, 0]  # [head, channel]
-                heads = len(context)
-                alone = torch.eye(heads)[:, :, None] * context[None]  # [head, head, channel], 0 for the other heads
-                parts = [functional.linear(alone.reshape(heads, -1), projection.weight)]
-                if projection.bias is not None:
-                    parts.append(projection.bias[None])
-                every.append(torch.cat([*parts, recording.tensors[f"{name}.output"][0].index_select(0, row)]))
-            parts = torch.stack(every)
-            yield f"sums.{self.stack}.{kind}.parts", parts
-            yield f"sums.{self.stack}.{kind}.lengths", parts.norm(dim=-1)
 
     def _predictions(self, logits: Tensor, chosen: Tensor | None) -> dict[str, Tensor]:
         """Return the most likely tokens of every row, and log p of ``chosen``: logit − log Σ exp(logit)."""

@@ -17,10 +17,7 @@ from charts.canvas.module import canvas_colours, packed_module
 from transformer.disk.plain_files import parse_toml
 from transformer.disk.whole_files import write_bytes, write_text
 from transformer.files.checkpoints import Checkpoint, load
-from ui.shell.share import ON_THE_WEB
 from ui.words.texts import common, languages, page_text, use_language
-from views.by_hand.by_hand_view_model import SheetChoices
-from views.by_hand.sheet_in_browser import sheet_data
 from web.figures import description_of, opening_of, recorded_picture
 from web.graphs import WEIGHTS, graphs_of
 from web.lessons import bar_texts, lessons_for
@@ -83,11 +80,10 @@ def write_site(
         checkpoint = load(path)
         progress(f"exporting {checkpoint.name} …")
         models.append(_write_model(folder / "models" / checkpoint.name, checkpoint, spoken))
-    texts = {one: _texts(one) for one in spoken}
     runtime = (FOLDER / RUNTIME).read_bytes()
+    texts = {one: _texts(one) for one in spoken}
     site = {"app": app, "models": models, "texts": texts, "runtime": _listed(RUNTIME, runtime)}
-    site["by_hand"] = {one: _by_hand(one, texts[one], [model["kind"] for model in models]) for one in spoken}
-    site["lessons"] = lessons_for([model["checkpoint"] for model in models], spoken)
+    site["lessons"] = lessons_for([model["checkpoint"] for model in models], spoken, links_to_app=bool(app))
     colours = f"const COLOURS = {json.dumps(canvas_colours())};\n"
     for script in SCRIPTS:
         write_text(folder / f"{script}.js", colours + (FOLDER / f"{script}.bundle.js").read_text(encoding="utf-8"))
@@ -145,16 +141,6 @@ def _texts(language: str) -> dict[str, Any]:
         page = page_text("overview")
         output = {"masked_said": page["masked_word"], "empty_answer": page["empty_answer"]}
         return bar_texts() | masked | output | parse_toml((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
-
-
-def _by_hand(language: str, texts: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
-    """Return what the sheet of By hand draws, with links to those pages of the site that every model has."""
-    with use_language(language):
-        linked = [page for page in ON_THE_WEB if page != "decoding" or "encoder-only" not in kinds]
-        titles = {page: texts[f"page_{page}"] for page in linked}
-        return sheet_data(
-            page_text("by_hand"), SheetChoices.from_texts(words="", heads="", cells="").to_texts(), pages=titles
-        )
 
 
 def _base64(content: bytes) -> str:

@@ -24,31 +24,23 @@ from charts.canvas.attention_overview import attention_overview
 from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
-from charts.canvas.mask_editor import mask_editor
+from charts.canvas.written_steps import StepBars, written_steps
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import three_digits
 from tests.browser.conftest import eventually
 from tests.browser.scenes import painted
 from tests.web.bidi import executable, firefox
-from transformer.attention_maps.attention_path import attention_path, output_sum
-from transformer.attribution.attention_trust import spearman
-from transformer.attribution.leave_one_out import remove_each
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.head_importance import head_effect
 from transformer.predictions.living_picture_numbers import living_picture_numbers
-from transformer.predictions.quantity import quantity_of
 from transformer.runs.edit_specs import edits_from
-from transformer.runs.head_places import Head
 from transformer.runs.masked_word import NONE, masked_word, words_in
 from transformer.runs.traces import Trace
 from ui.shell.guidance import lessons as lesson_files
 from ui.shell.selectors import text_for
 from ui.show.drawings import add_captions
 from ui.words.texts import page_text, plain_word, use_language
-from views.attention.attention_steps import mask_counts
 from views.attention.facts import read_aloud
-from views.by_hand.by_hand_view_model import ByHandViewModel, SheetChoices
-from views.masks.masks_view_model import MaskChoices, masks_view_model
 from web.lessons import lessons_for
 from web.site import write_single_file, write_site
 
@@ -71,9 +63,7 @@ ASK = """({ request, shown, language, open }) => new Promise((resolve) => {
       return btoa(text);
     };
     const figures = Object.entries(data.figures ?? {}).map(([name, bytes]) => [name, base64(bytes)]);
-    const maps = data.headStep?.maps.map(base64);
-    const second = data.second && base64(data.second.map);
-    resolve({ ...data, figures: Object.fromEntries(figures), maps, second });
+    resolve({ ...data, figures: Object.fromEntries(figures) });
   };
   worker.addEventListener("message", hear);
   worker.postMessage({ run: { id, request, shown, language } });
@@ -179,11 +169,9 @@ def folder(tmp_path_factory, checkpoints_folder) -> Path:
     models = [checkpoints_folder / "tiny-translator", checkpoints_folder / "tiny-bert", CHECKPOINTS / "vit-digits"]
     (texts / "en").mkdir()
     (texts / "en" / "00-short.toml").write_text(LESSON, encoding="utf-8")
-    for name, more in (("checkpoint", "elsewhere"), ("page", "surgery")):  # two lessons that the page cannot show
+    for name, more in (("checkpoint", "elsewhere"), ("page", "masks")):  # two lessons that the page cannot show
         old = {"checkpoint": "tiny-bert", "page": "overview"}[name]
         changed = LESSON.replace(f'{name} = "{old}"', f'{name} = "{more}"')
-        if name == "page":  # one such step would be linked to
-            changed = changed.replace('page = "masks"', 'page = "surgery"')
         (texts / "en" / f"01-{name}.toml").write_text(changed, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lesson_files, "LESSONS", texts)
@@ -266,89 +254,67 @@ def test_the_browser_computes_what_python_does(site: Site, tiny_checkpoint, sent
     assert site.errors == []
 
 
-def test_a_head_is_explained_with_pythons_numbers(site: Site, tiny_checkpoint) -> None:
+def test_a_row_and_its_effect_are_stated_as_in_the_app(site: Site, tiny_checkpoint) -> None:
     checkpoint, sentence, head, row = tiny_checkpoint("translator"), "The cat sat on the mat.", 1, 3
     traced = transformer.trace(checkpoint, sentence, "Le chat dort.")
     site.open("?checkpoint=tiny-translator")
     request = {"sentence": sentence, "target": "Le chat dort.", "forced": [], "removed": []}
     text = page_text("attention")
-
-    def near(found: Any, wanted: Any) -> bool:
-        most = TOLERANCE * max(1.0, np.abs(wanted).max())
-        return bool(np.allclose(np.array(found), np.array(wanted), rtol=0, atol=most))
-
     for kind in ("cross", "self"):
-        path = attention_path(traced, "decoder", 1, kind, head=head)
-        output = output_sum(traced, "decoder", 1, kind, row=row)
-        place = {"stack": "decoder", "kind": kind, "layer": 1, "head": head, "row": row}
-        steps = [site.ask(request, headStep={**place, "selected": None, "step": step}) for step in range(1, 8)]
-        drawn = [[unpack(base64.b64decode(one)) for one in said["maps"]] for said in steps]
-        bias = [] if output.bias is None else [output.bias[None]]
-        scores = np.where(path.view.allowed, path.scores, 0)
-        sums = np.vstack([output.contributions, *bias, output.output[None]])
-        wanted = [[path.query, path.key, path.value], [path.products], [path.scores], [scores], [], [], [sums]]
-        for found, arrays in zip(drawn, wanted, strict=True):
-            assert len(found) == len(arrays)
-            for (metadata, values), array in zip(found, arrays, strict=True):
-                assert (len(metadata["rows"]), len(metadata["columns"])) == array.shape
-                assert near(values["values"], array)
-        named = traced.target if kind == "self" else traced.prediction
-        assert drawn[1][0][0]["rows"] == list(named.labels)
-        assert drawn[0][0][0]["rows"] == list(traced.target.labels), "a query is that of the token read"
-        said = [one["headStep"]["said"] for one in steps]
-        names = {"read": traced.target.labels[row], "predicted": named.labels[row]}
-        name = text["row_reads" if kind == "self" else "row_predicts"].format(**names)
-        assert all(name in said[step] for step in (2, 4, 5, 6))
-        assert three_digits(path.weights_without_scaling(row).max()) in said[2]
-        masked = sum(mask_counts(path.view).values())
-        assert said[3].startswith(f"{masked} of" if masked else text["step_4_never"])
-        shares = [line["values"][2] or 0 for line in steps[4]["headStep"]["table"]["rows"]]
-        assert near(shares, path.weights[row])
-        mix = steps[5]["headStep"]["mix"]
-        assert near(mix["sum"], path.context[row])
-        assert near(np.sum([part["values"] for part in mix["parts"]], axis=0), path.context[row])
-        assert three_digits(np.linalg.norm(output.output)) in said[6]
-        removed = remove_each(checkpoint, quantity_of(traced, row=row))
-        lost = removed.source if kind == "cross" else removed.target
-        rows = site.ask(request, trust=place)["trust"]["rows"]
-        assert near(rows[2]["values"], lost)
-        agreement = spearman(path.weights[row, : len(lost)], np.abs(lost))
-        assert abs(float(rows[0]["rho"].replace("−", "-")) - agreement) <= 0.006
+        place = {"stack": "decoder", "kind": kind, "layer": 1, "head": head}
         effect = head_effect(traced, "decoder", 1, kind, head=head)
         found = site.ask(request, effect=["decoder", kind, 1, head])["effect"]["value"]
         assert found == text["effect_value"].format(what=text["effect_what"], factor=three_digits(effect.factor))
         aloud = site.ask(request, attentionMap={**place, "chosen": row})["aloud"]
         predicted = traced.prediction.labels[row] if kind == "cross" else None
         said = "".join(template.format(**values) for template, values in aloud)
-        wanted = read_aloud(text, path.view, head=head, row=row, predicted=predicted)
+        wanted = read_aloud(text, traced.attention("decoder", 1, kind), head=head, row=row, predicted=predicted)
         assert said == wanted.replace("\\", "")  # the marks that Markdown needs
 
 
-def test_a_sublayer_is_removed_and_a_second_sentence_is_compared(site: Site, tiny_checkpoint) -> None:
-    checkpoint, sentence, second = tiny_checkpoint("translator"), "The cat sat on the mat.", "A dog sat."
+def test_a_head_is_removed(site: Site, tiny_checkpoint) -> None:
+    checkpoint, sentence = tiny_checkpoint("translator"), "The cat sat on the mat."
     site.open("?checkpoint=tiny-translator")
     request = {"sentence": sentence, "target": "", "forced": [], "removed": []}
     place = {"stack": "decoder", "kind": "cross", "layer": 0, "head": 1, "chosen": 0}
-    edits = edits_from(checkpoint, ["drop:decoder.1.cross"])
-    said = site.ask({**request, "removed": [["decoder", "cross", 1, None]]}, attentionMap=place)
+    edits = edits_from(checkpoint, ["zero:decoder.1.cross.0"])
+    said = site.ask({**request, "removed": [["decoder", "cross", 1, 0]]}, attentionMap=place)
     assert said["text"] == transformer.trace(checkpoint, sentence, edits=edits).text
     assert said["whole"] == transformer.trace(checkpoint, sentence).text
-    said = site.ask({**request, "second": second}, attentionMap=place)
-    other = transformer.trace(checkpoint, second)
-    rows = predicted_rows(other, "cross")
-    drawn = attention_map(other.attention("decoder", 0, "cross"), head=1, shifted_labels=rows, chosen_row=0)
-    with use_language("en"):
-        agree(base64.b64decode(said["second"]), add_captions(drawn))
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_the_steps_of_decoding_are_those_of_the_app(site: Site, tiny_checkpoint, language: str) -> None:
+    traced = transformer.trace(tiny_checkpoint("translator"), "The cat sat on the mat.")
+    site.open("?checkpoint=tiny-translator")
+    request = {"sentence": "The cat sat on the mat.", "target": "", "forced": [], "removed": []}
+    found, arrays = unpack(site.ask(request, language, steps={"layer": 1})["figures"]["steps"])
+    view, tokens = traced.attention("decoder", 1, "cross"), traced.prediction
+    weights = np.clip(view.weights.mean(0), 0, 1)
+    bars = [
+        StepBars(("",), (token.display,), (1.0,), 0.0, 0, weights[row], view.allowed[row])
+        for row, token in enumerate(tokens)
+    ]
+    with use_language(language):
+        text = page_text("decoding")["attention_of_mean"].format(layer=1, count=view.n_heads)
+        before = [traced.target[0]]
+        drawn = add_captions(written_steps(bars, tokens=tokens, key=view.key, of=text, before=before))
+    wanted, same = unpack(drawn.packed())
+    for one in (found, wanted):
+        for varies in ("said", "candidates", "chosen"):
+            assert len(one.pop(varies)) == len(tokens)
+    assert found == wanted
+    assert np.abs(arrays["weights"].astype(int) - same["weights"]).max() <= 2
+    assert (arrays["allowed"] == same["allowed"]).all()
 
 
 def test_every_map_follows_the_theme(site: Site) -> None:
-    site.open("?checkpoint=tiny-translator&page=attention&second=A+dog+sat.&head_step=3")
+    site.open("?checkpoint=tiny-translator&page=attention")
     pictures = """() => [...document.querySelectorAll("#app *")]
         .map((one) => one.shadowRoot?.querySelector("canvas"))
         .filter((canvas) => canvas?.checkVisibility())
         .map((canvas) => canvas.toDataURL())"""
-    # The map, that of the second sentence, and the step's.
-    site.page.wait_for_function(f"() => ({pictures})().length >= 3")
+    site.page.wait_for_function(f"() => ({pictures})().length > 0")
     light = site.page.evaluate(pictures)
     try:
         site.page.emulate_media(color_scheme="dark")
@@ -357,31 +323,39 @@ def test_every_map_follows_the_theme(site: Site) -> None:
         site.page.emulate_media(color_scheme="light")
 
 
-def test_the_sheet_of_by_hand_is_changed_and_kept_in_the_address(site: Site) -> None:
-    cells = "WQ.0.1:0.5_WQ.9.9:1_nothing"
-    site.page.goto(f"{site.address}/?page=by_hand&language=en&hand_words=0.1.99&hand_cells={cells}&hand_step=sheet")
-    choices = SheetChoices.from_texts(words="0.1.99", heads="", cells=cells)
-    word = site.page.locator(".result .next b")
-    expect(word).to_have_text(ByHandViewModel(choices).next_word("en"))
-    site.page.locator('td[data-cell="WK.1.1"]').click()
-    site.page.keyboard.press("ArrowUp")
-    site.page.keyboard.press("Enter")
-    site.page.wait_for_url(re.compile("hand_words=0.1&hand_cells=WQ.0.1%3A0.5_WK.1.1"))
-    assert site.page.evaluate("document.documentElement.scrollWidth") <= 390
-    site.page.get_by_role("tab", name="Attention").click()
-    site.page.wait_for_selector(".figure[data-shown]", timeout=120_000)
-    expect(site.page.locator(".sheet")).to_have_count(0)
-    assert site.errors == []
+def test_lessons_are_offered_with_at_most_one_step_in_the_app() -> None:
+    def offered(*checkpoints: str, links_to_app: bool = True) -> dict[str, list[str]]:
+        found = lessons_for(checkpoints, ("en", "fr"), links_to_app=links_to_app)
+        return {lesson["name"][:2]: [step["address"].split("?")[0] for step in lesson["steps"]] for lesson in found}
 
-
-def test_lessons_are_offered_with_at_most_one_step_elsewhere() -> None:
-    def offered(*checkpoints: str) -> dict[str, list[bool]]:
-        found = lessons_for(checkpoints, ("en", "fr"))
-        return {lesson["name"][:2]: [step["elsewhere"] for step in lesson["steps"]] for lesson in found}
-
-    assert offered("en-fr") == {"00": [False] * 7, "03": [False] * 9}
-    assert offered("en-fr", "en-fr-sharp")["05"] == [False, False, False, False, True]
+    assert offered("en-fr") == {"00": [*[""] * 6, "masks"]}
+    assert offered("en-fr", links_to_app=False) == {"00": [""] * 6}
+    assert offered("en-fr", "en-fr-sharp").keys() == {"00"}
     assert offered("gpt-en") == {}
+
+
+@pytest.mark.parametrize(
+    ("query", "shown", "in_app"),
+    [
+        ("page=masks&mask=word+1", "attention", "?page=masks&mask=word+1"),
+        ("page=by_hand&hand_words=0.1", "overview", "?page=by_hand&hand_words=0.1"),
+        ("page=attention&second=A+dog.", "attention", "?page=compare&second=A+dog."),
+        ("page=attention&attention_section=trust", "attention", "?page=attention&attention_section=trust"),
+        ("edit=drop%3Adecoder.0.cross", "overview", "?edit=drop%3Adecoder.0.cross&page=surgery"),
+        ("lesson=03-one-head&lesson_step=2", "overview", "?lesson=03-one-head&lesson_step=2"),
+        ("page=heads&edit=zero%3Adecoder.0.cross.1", "heads", ""),
+    ],
+)
+def test_a_link_to_what_only_the_app_has_opens_the_nearest_page(
+    site: Site, query: str, shown: str, in_app: str
+) -> None:
+    site.open(f"?{query}")
+    assert site.page.evaluate("[glassformerSite.state.page, glassformerSite.state.lesson]") == [shown, ""]
+    said = site.page.get_by_text("This link names something that only the app has.")
+    expect(said).to_have_count(1 if in_app else 0)
+    if in_app:
+        expect(said.get_by_role("link")).to_have_attribute("href", f"http://127.0.0.1:1/{in_app}")
+    assert site.errors == []
 
 
 @pytest.mark.parametrize("sentence", ["___", "The ___ sat on the [MASK].", "She reads."])
@@ -543,63 +517,6 @@ def test_the_page_is_used_on_a_phone(site: Site) -> None:
     assert site.errors == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "place", "texts"),
-    [
-        ("translator", ("decoder", "cross"), ["word 1"]),
-        ("translator", ("decoder", "cross"), ["layer", "block 0-1,1-1"]),
-        ("translator", ("decoder", "self"), ["no_causal"]),
-        ("translator", ("decoder", "self"), ["window 2", "allow 0-1", "block 2-2"]),
-        ("translator", ("encoder", "self"), ["itself"]),
-        ("bert", ("encoder", "self"), ["word 0", "layer"]),
-        ("bert", ("encoder", "self"), ["window 1", "allow 0-2"]),
-    ],
-)
-def test_a_mask_does_what_it_does_in_python(site: Site, tiny_checkpoint, kind: str, place: Any, texts: Any) -> None:
-    checkpoint = tiny_checkpoint(kind)
-    site.open(f"?checkpoint=tiny-{kind}")
-    sentence = "The ___ sat on the mat." if kind == "bert" else "The cat sat on the mat."
-    traced = transformer.trace(checkpoint, sentence)
-    choices, head = MaskChoices.from_texts(texts), Head(*place, 1, 1)
-    made = masks_view_model(traced, head, choices)
-    mask = {
-        **{"stack": place[0], "kind": place[1], "layer": None if choices.everywhere else 1},
-        **{"preset": choices.preset, "size": choices.size, "word": choices.word},
-        "cells": {f"{query}-{key}": allowed for (query, key), allowed in choices.cells.items()},
-    }
-    said = site.ask(
-        {"sentence": sentence, "target": "", "forced": [], "removed": [], "mask": mask},
-        maskEditor={"stack": place[0], "kind": place[1], "layer": 1, "head": 1},
-    )
-    assert said["text"] == traced.text
-    assert said["after"] == made.found.answer_after.text
-    drawn = mask_editor(made.now, head=1, own=made.own.allowed, shifted_labels=made.predicted_labels)
-    with use_language("en"):
-        agree(said["figures"]["maskEditor"], add_captions(drawn))
-
-
-def test_a_mask_is_painted_with_the_mouse_and_kept_in_the_address(site: Site) -> None:
-    site.open(
-        "?page=masks&checkpoint=tiny-bert&sentence=The+cat+sat.&stack=encoder&kind=self&layer=0&head=0&language=en"
-    )
-    page = site.page
-    canvas = page.locator(".figure canvas").first
-    canvas.focus()
-    for key in ("ArrowRight", "ArrowDown", "Space"):
-        page.keyboard.press(key)
-    page.wait_for_url(re.compile(r"mask=block\+[01]-[01]"))
-    expect(page.locator(".answer")).to_contain_text("With your mask:")
-    page.get_by_label("In", exact=True).select_option("layer")
-    page.wait_for_url("**mask=layer**")
-    page.reload()
-    page.wait_for_selector(".figure[data-shown]", timeout=120_000)
-    expect(page.get_by_label("In", exact=True)).to_have_value("layer")
-    page.get_by_role("button", name="Reset").click()
-    page.wait_for_url(lambda url: "mask=" not in url)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert site.errors == []
-
-
 def test_a_lesson_is_played_with_a_wrong_guess_first(site: Site) -> None:
     """The reader's own sentence and model come back; what cannot be shown here is not offered."""
     site.open("?checkpoint=tiny-translator&sentence=The+dog+sleeps.&language=en")
@@ -628,18 +545,16 @@ def test_a_lesson_is_played_with_a_wrong_guess_first(site: Site) -> None:
     bar.get_by_role("button", name="Check").click()
     expect(bar.get_by_role("status")).to_contain_text("Right: a token. Each has one.")
     bar.get_by_role("button", name="Next").click()
-    page.wait_for_selector(".figure.covered")
-    expect(page.locator(".answer")).to_be_hidden()
+    bar.get_by_text("This task is about a page that only the app has: Masks.").wait_for()
+    expect(bar.get_by_role("radio")).to_have_count(0)
+    expect(bar.get_by_role("link")).to_have_attribute("href", re.compile("127.0.0.1:1/masks.*lesson_step=2$"))
     assert page.evaluate(SMALL) == []
-    bar.get_by_text("the word", exact=True).click()
-    bar.get_by_role("button", name="Check").click()
-    page.locator(".answer").get_by_text("With your mask:").wait_for()
     page.go_back()
     bar.get_by_text("1 / 2").wait_for()
     page.go_forward()
     bar.get_by_text("2 / 2").wait_for()
     bar.get_by_role("button", name="Finish").click()
-    page.get_by_text("You answered 2 questions, 1 correctly on the first try and 2 in the end.").wait_for()
+    page.get_by_text("You answered 1 questions, 0 correctly on the first try and 1 in the end.").wait_for()
     page.wait_for_url("**checkpoint=tiny-translator&sentence=The+dog+sleeps.**")
     assert site.errors == []
 

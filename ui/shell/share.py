@@ -36,7 +36,7 @@ def link(
 
 
 # Besides these pages, the web page has the living picture, which it opens with (web/source/state.js).
-ON_THE_WEB = ("tokens", "attention", "heads", "masks", "decoding", "by_hand")
+ON_THE_WEB = ("tokens", "attention", "heads", "decoding")
 
 
 def web_link(web_page: str, shown_link: str) -> str:

@@ -8,7 +8,7 @@ const LISTED = 5; // CANDIDATES of transformer/predictions/living_picture_number
 const END_OF_PREFIX = 60; // characters of the text so far that the sentence about a step repeats
 
 // What a masked bit array holds: eight cells a byte, the first in the lowest bit.
-export function bits(values) {
+function bits(values) {
   const packed = new Uint8Array(Math.ceil(values.length / 8));
   values.forEach((value, at) => value && (packed[at >> 3] |= 1 << (at & 7)));
   return { values: packed, shape: [packed.length] };
@@ -119,7 +119,6 @@ export class Figures {
     const { listed, arrays } = this.written();
     const { everywhere } = this.rows();
     const removed = run.request.removed ?? [];
-    const edited = removed.length > 0 || Boolean(run.request.mask);
     const metadata = {
       ...template,
       stacks: template.stacks.map((stack) => ({
@@ -131,21 +130,13 @@ export class Figures {
       written: listed,
       writes: model.writes && !everywhere,
       asked: !everywhere,
-      edited,
+      edited: removed.length > 0,
       text: run.text,
       begin,
       links,
       inside: template.inside.filter(({ stack, layer }) => inside && stack === inside.stack && layer === inside.layer),
     };
-    const heads = removed.flatMap(([stack, kind, layer, head]) =>
-      (head === null ? [...Array(model.described.heads).keys()] : [head]).map((one) => ({
-        stack,
-        kind,
-        layer,
-        head: one,
-      })),
-    );
-    if (heads.length) metadata.cuts = heads;
+    if (removed.length) metadata.cuts = removed.map(([stack, kind, layer, head]) => ({ stack, kind, layer, head }));
     for (const [name, output] of Object.entries(outputs)) {
       const [first, second, third] = name.split(".");
       if (first === "inside") {
@@ -181,21 +172,7 @@ export class Figures {
     return values.subarray(from, from + shape[3]);
   }
 
-  attentionMap(place) {
-    return this.pack(...this.mapOf(place));
-  }
-
-  // A map whose mask is painted on; `original` is the run with the model's own mask, on the same tokens.
-  maskEditor({ original, ...place }) {
-    const [metadata, arrays] = this.mapOf(place);
-    const { stack, kind, layer } = place;
-    const allowed = original.outputs[`${stack}.${kind}.allowed`].values;
-    const cells = metadata.rows.length * metadata.columns.length;
-    const own = bits(allowed.slice(layer * cells, (layer + 1) * cells));
-    return this.pack({ ...metadata, kind: "mask" }, { ...arrays, own });
-  }
-
-  mapOf({ stack, kind, layer, head, selected = null, chosen = null }) {
+  attentionMap({ stack, kind, layer, head, selected = null, chosen = null }) {
     const { shifted, ...template } = this.texts.maps[`${stack}.${kind}`];
     const { query, key } = this.sides(stack, kind);
     const [rows, columns] = [query.length, key.length];
@@ -219,7 +196,7 @@ export class Figures {
       selected,
       chosen_row: chosen,
     };
-    return [metadata, { values, allowed: bits(allowed) }];
+    return this.pack(metadata, { values, allowed: bits(allowed) });
   }
 
   // Every head; weights in 1/255, as charts/canvas/attention_maps.py sends them.
@@ -272,7 +249,7 @@ export class Figures {
   // Step by step, with the mean of the heads of one layer.
   steps({ layer, begin = [0, 0], forcedCount = 0 }) {
     const { run, model, outputs } = this;
-    const { said, title, of } = this.texts.steps;
+    const { said, title, of, axis } = this.texts.steps;
     const kind = model.reads ? "cross" : "self";
     const { heads } = model.described;
     const first = run.prompt.length - 1;
@@ -341,6 +318,7 @@ export class Figures {
       columns: key.map(({ label }) => label),
       counts,
       of: of[layer],
+      axis,
       begin,
     };
     const rest = Float32Array.from(bars, (bar) =>

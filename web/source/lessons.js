@@ -35,7 +35,7 @@ function seedOfTab() {
 }
 
 export class LessonBar {
-  // site: the page, with `state`, `texts`, `openStep(step)`, `uncover()` and `leaveLesson()`
+  // site: the page, with `state`, `texts`, `openStep(step)`, `elsewhere(page)` and `leaveLesson()`
   constructor(site, lessons) {
     this.site = site;
     this.lessons = lessons;
@@ -67,10 +67,6 @@ export class LessonBar {
     const left = this.words.choices.length - tried.length;
     return tried.length > 0 && (tried[tried.length - 1] === 0 || tried.length === MOST_TRIES || left < MOST_TRIES);
   }
-  // The parts of the page that wait for the guess.
-  get covered() {
-    return this.lesson && this.words.choices.length > 0 && !this.tried.length ? this.step.covers : [];
-  }
 
   score() {
     const all = [...this.tries].filter(([place]) => place.startsWith(`${this.lesson.name} `));
@@ -98,11 +94,11 @@ export class LessonBar {
         : this.button(texts.finish, () => this.finish(), { sign: "⚑" }),
       this.button(texts.leave, () => this.site.leaveLesson(), { sign: "×" }),
     );
+    if (this.step.address)
+      return this.element.replaceChildren(head, make("p", {}, ...this.site.elsewhere(this.words.page)));
     const { do: task, notice } = this.words;
-    const { elsewhere } = this.step;
     const lines = [make("p", {}, make("b", { textContent: `${texts.do} ` }), ...rich(task))];
     if (notice) lines.push(make("p", {}, make("b", { textContent: `${texts.notice} ` }), ...rich(notice)));
-    if (elsewhere) lines.push(make("p", {}, ...this.site.elsewhere(this.words.page)));
     const asked = this.words.choices.length ? [this.answered ? this.explanation() : this.question()] : [];
     const columns = make("div", { className: "columns" }, make("div", {}, ...lines), ...asked);
     columns.classList.toggle("answered", this.words.choices.length > 0 && this.answered);
@@ -127,7 +123,6 @@ export class LessonBar {
         const option = Number(group.querySelector("input:checked").value);
         this.tries.set(this.place, [...this.tried, option]);
         this.show();
-        this.site.uncover();
         this.element.querySelector("[role=status]")?.focus();
       },
       { disabled: true },

@@ -1,7 +1,6 @@
 // One model in ONNX Runtime: what a sentence becomes, every number of it, and what the model writes.
 
 import * as runtime from "onnxruntime-web/wasm";
-import { signOf } from "./masks.js";
 import { Pictures, Text } from "./tokens.js";
 
 const WEIGHTS = "model.safetensors";
@@ -44,10 +43,9 @@ export class Model {
     return "encoder" in this.sessions;
   }
 
-  // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], where a head of null
-  // is the whole sub-layer, answer: [id] that is read instead of writing one, chosen: [id] whose probabilities are wanted
-  // where nothing is written, row: the query whose sum over heads is wanted, mask: { stack, kind, layer (null: all), preset, size, keys, cells } (masks.js) }.
-  // `stopped` is asked between steps of writing.
+  // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], answer: [id]
+  // that is read instead of writing one, chosen: [id] whose probabilities are wanted where nothing is written }. `stopped` is
+  // asked between steps of writing.
   async run(request, stopped = () => false) {
     const { framing } = this.described;
     const found = { request, stacks: {}, outputs: {}, forced: Boolean(request.target), finished: true };
@@ -97,15 +95,6 @@ export class Model {
     return found;
   }
 
-  // log p of `id` after the last token of `target`.
-  async logP(source, target, row, id) {
-    const found = this.reads ? await this.pass("encoder", source, {}, {}, ["memory"]) : {};
-    const wanted = ["chosen.logits", "log_sum"];
-    const { memory } = found;
-    const given = await this.pass("decoder", target, { memory, chosen: target.map(() => id) }, {}, wanted);
-    return given["chosen.logits"].values[row] - given.log_sum.values[row];
-  }
-
   prompt(request) {
     const { framing } = this.described;
     if (this.reads) return request.target ? framing.given : framing.answer;
@@ -122,7 +111,7 @@ export class Model {
     const room = limit - prompt.length;
     if (room < forced.length + 1) throw new InputProblem("room", { length: prompt.length + forced.length, limit });
     const most = Math.min(room, Math.max(forced.length, forced.length + (source ? 2 * source.length + 10 : 40)));
-    const known = request.mask ? [] : (this.guess ?? []); // a mask may let a position read later ones
+    const known = this.guess ?? [];
     const ids = [...forced];
     const ended = () => ids.length >= most || framing.ends.includes(ids[ids.length - 1]);
     while (!ended()) {
@@ -137,7 +126,7 @@ export class Model {
         if (ended() || ids[ids.length - 1] !== guess[k]) break;
       }
     }
-    if (!request.mask) this.guess = ids;
+    this.guess = ids;
     return ids;
   }
 
@@ -177,23 +166,12 @@ export class Model {
     const feeds = { [`${stack}.ids`]: long(ids) };
     if (memory) feeds.memory = new runtime.Tensor("float32", memory.values, memory.shape);
     if (chosen) feeds.chosen = long(chosen);
-    feeds[`${stack}.row`] = new runtime.Tensor("int64", BigInt64Array.of(BigInt(request.row?.[stack] ?? 0)), [1]);
     for (const [of, kind] of attentions) {
       if (of !== stack) continue;
-      const keys = kind === "cross" ? memory.shape[1] : ids.length;
-      const factors = new Float32Array(layers[stack] * (heads + 1)).fill(1);
+      const factors = new Float32Array(layers[stack] * heads).fill(1);
       for (const [s, k, layer, head] of request.removed ?? [])
-        if (s === stack && k === kind) factors[layer * (heads + 1) + (head ?? heads)] = 0;
-      const paint = new Float32Array(layers[stack] * ids.length * keys);
-      const { mask } = request;
-      if (mask?.stack === stack && mask.kind === kind)
-        for (let layer = 0; layer < layers[stack]; layer++)
-          if (mask.layer === null || mask.layer === layer)
-            for (let query = 0; query < ids.length; query++)
-              for (let key = 0; key < keys; key++)
-                paint[(layer * ids.length + query) * keys + key] = signOf(mask, query, key);
-      feeds[`${stack}.${kind}.heads`] = new runtime.Tensor("float32", factors, [layers[stack], heads + 1]);
-      feeds[`${stack}.${kind}.paint`] = new runtime.Tensor("float32", paint, [layers[stack], ids.length, keys]);
+        if (s === stack && k === kind) factors[layer * heads + head] = 0;
+      feeds[`${stack}.${kind}.heads`] = new runtime.Tensor("float32", factors, [layers[stack], heads]);
     }
     const read = Object.fromEntries(graphs[stack].inputs.map((name) => [name, feeds[name]]));
     const given = await this.sessions[stack].run(read, wanted ?? graphs[stack].outputs);

@@ -10,24 +10,12 @@ import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
 import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
 import { fill } from "../../charts/canvas/source/toolkit/words.js";
-import { ByHand } from "./by_hand.js";
-import { HeadPanel, Maps } from "./head_panel.js";
+import { HeadPanel } from "./head_panel.js";
 import { LessonBar } from "./lessons.js";
 import { NONE, isKept } from "./masked_word.js";
-import { OWN, isOwn, parseMask, presetsFor, wordsOf } from "./masks.js";
 import { drawingPad } from "./pad.js";
 import { rich } from "./rich_text.js";
-import {
-  PAGES,
-  SECTIONS,
-  appAddress,
-  exampleOf,
-  headOf,
-  openingOf,
-  parseRemoved,
-  readState,
-  writeState,
-} from "./state.js";
+import { PAGES, appAddress, exampleOf, headOf, openingOf, readState, restInApp, writeState } from "./state.js";
 
 const PLACED = { isPlaced: true, opens: false }; // the reader has chosen a head
 const TYPING = 120; // milliseconds without a key before the model runs
@@ -37,7 +25,7 @@ const languages = Object.keys(site.texts);
 class Site {
   constructor(root) {
     this.root = root;
-    this.state = readState(asked(), site.models, languages);
+    this.state = readState(asked(), site, languages);
     this.asked = 0;
     this.opened = null; // what the worker says of the model that is open
     this.inside = null;
@@ -45,10 +33,11 @@ class Site {
     document.head.append(make("style", { textContent: STYLE }));
     if (this.bar.lesson && !asked().includes("sentence=")) this.take(this.bar.step);
     this.build();
+    this.sayRest(restInApp(asked(), site.lessons));
     this.startWorker();
     addEventListener("popstate", () => {
       const { checkpoint } = this.state;
-      this.state = readState(asked(), site.models, languages);
+      this.state = readState(asked(), site, languages);
       this.build();
       if (checkpoint !== this.state.checkpoint || !this.opened) this.open();
       else this.ask();
@@ -93,30 +82,14 @@ class Site {
   }
 
   ask() {
-    this.showSheet();
-    if (!this.opened || this.state.page === "by_hand") return;
+    if (!this.opened) return;
     this.fit();
     this.host.setAttribute("aria-busy", "true");
     this.sent = performance.now();
-    const { sentence, target, forced, removed, language, page, second } = this.state;
-    const request = {
-      sentence,
-      target,
-      forced,
-      removed,
-      masked: this.bar.lesson ? NONE : this.state.masked,
-      ...(page === "masks" && !isOwn(this.state.mask) ? { mask: this.mask() } : {}),
-      ...(page === "attention" && second ? { second } : {}),
-    };
+    const { sentence, target, forced, removed, language } = this.state;
+    const request = { sentence, target, forced, removed, masked: this.bar.lesson ? NONE : this.state.masked };
     const opensAt = this.state.opens && !this.bar.lesson ? { opensAt: headOf(openingOf(this.model)) } : {};
     this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language, ...opensAt } });
-  }
-
-  // The mask of the reader, for the attention that is shown.
-  mask() {
-    const { stack, kind, layer, mask } = this.state;
-    const { preset, size, word, cells, everywhere } = mask;
-    return { stack, kind, layer: everywhere ? null : layer, preset, size, word, cells };
   }
 
   // The figures of the page, by the names of figures.js.
@@ -127,21 +100,15 @@ class Site {
     const begin = { stack, kind, layer, head, token, ...stop };
     if (page === "tokens") return {};
     if (page === "overview") return { livingPicture: { begin, inside: this.inside } };
-    if (page === "masks") return { maskEditor: { stack, kind, layer, head } };
     if (page === "heads") return { overview: { stack, kind, layer, head } };
     if (page === "decoding") {
       const layers = this.opened.layers.decoder;
       return { steps: { layer: Math.min(layer, layers - 1), begin: this.stepBegin, forcedCount: forced.length } };
     }
-    const { section, headStep, removed } = this.state;
-    const place = { stack, kind, layer, head, row: token };
-    const here = removed.some((one) => String(one) === String([stack, kind, layer, head]));
+    const here = this.state.removed.some((one) => String(one) === String([stack, kind, layer, head]));
     return {
       attentionMap: { stack, kind, layer, head, selected: cell, chosen: token },
       ...(here ? {} : { effect: [stack, kind, layer, head] }),
-      ...(section === "trust" && stack === "decoder"
-        ? { trust: place }
-        : { headStep: { ...place, selected: cell, step: headStep } }),
       ...(cell ? { livingPicture: { begin, inside: { stack, layer } } } : {}),
     };
   }
@@ -186,33 +153,6 @@ class Site {
     this.showRecorded();
   }
 
-  // The page By hand, in the place of the texts and the figure.
-  showSheet() {
-    const { state } = this;
-    const here = state.page === "by_hand";
-    this.root.classList.toggle("by-hand", here);
-    if (!here || this.sheet) {
-      if (!here) this.leaveSheet();
-      return;
-    }
-    this.sheet = new ByHand(site.by_hand[state.language], state.hand, {
-      onChange: (texts) => {
-        state.hand = texts;
-        this.writeAddress();
-      },
-      onOpen: (page) => this.turnTo(page),
-    });
-    this.pair.before(this.sheet.element);
-    this.sheet.fit();
-    this.fillControls();
-    this.writeAddress();
-  }
-
-  leaveSheet() {
-    this.sheet?.destroy();
-    this.sheet = null;
-  }
-
   say(text, problem = false) {
     this.answer.replaceChildren(make("span", { textContent: text, className: problem ? "problem" : "" }));
   }
@@ -227,12 +167,9 @@ class Site {
     const isComplete = model.kind === "decoder-only" && data.finished && data.answer.length === 1;
     const said = isComplete ? texts.empty_answer : data.text;
     this.answer.replaceChildren(make("span", { textContent: `→ ${said}`, lang: isComplete ? state.language : "" }));
-    if (state.page === "masks") this.compare([texts.own_mask, data.text], [texts.this_mask, data.after]);
-    else if (data.whole !== undefined) this.compare([texts.whole_model, data.whole], [texts.without, data.text]);
-    else if (data.second) this.compare(["A", data.text], ["B", data.second.text]);
+    if (data.whole !== undefined) this.compare([texts.whole_model, data.whole], [texts.without, data.text]);
     const word = data.masked?.word;
-    if (word && state.page !== "masks")
-      this.answer.append(" ", make("small", { textContent: fill(texts.masked_said, { word: word.text }) }));
+    if (word) this.answer.append(" ", make("small", { textContent: fill(texts.masked_said, { word: word.text }) }));
     if (!data.finished) this.answer.append(make("span", { className: "hint", textContent: ` ${data.unfinished}` }));
     this.tokens.replaceChildren(...(state.page === "tokens" ? this.tokenLists(data) : []));
     this.place?.toggleAttribute("hidden", state.page === "tokens");
@@ -240,14 +177,11 @@ class Site {
       overview: "livingPicture",
       attention: "attentionMap",
       heads: "overview",
-      masks: "maskEditor",
       decoding: "steps",
     }[state.page];
     if (data.figures[name]) await this.draw(data.figures[name], state.page);
-    await this.showBesides(data);
+    this.showBesides(data);
     await this.showArithmetic(data);
-    this.uncover();
-    this.scrollToFigure();
     this.host.setAttribute("aria-busy", "false");
     this.host.dataset.shown = String(data.done);
     globalThis.glassformerTook = performance.now() - this.sent; // for benchmarks
@@ -269,41 +203,13 @@ class Site {
     this.answer.replaceChildren(...lines);
   }
 
-  // What belongs to the map of a head; and the same head for a second sentence.
-  async showBesides(data) {
-    const { state } = this;
-    const { second } = data;
-    await this.second.show(second ? [second.map] : [], this.lazyScript());
-    this.second.element.hidden = !second;
+  // What belongs to the map of a head.
+  showBesides(data) {
+    const isShown = this.state.page === "attention";
     this.aloud.replaceChildren(...(data.aloud ?? []).flatMap(([said, values]) => rich(said, values)));
-    if (state.page !== "attention" || !(data.headStep || data.trust)) return this.panel.hide();
-    await this.panel.show(data, this.opened.path[state.language]);
-  }
-
-  // What a question of a lesson hides until the guess.
-  uncover() {
-    const covered = this.bar.covered;
-    const all = covered.includes("page") || covered.includes("answers");
-    const hides = [
-      [this.host, all],
-      [this.second.element, all],
-      [this.panel.part, all || covered.includes("attention path")],
-      [this.panel.effect, all || covered.includes("attention effect")],
-    ];
-    for (const [element, hidden] of hides) {
-      element.classList.toggle("covered", hidden);
-      element.dataset.cover = hidden ? this.texts.guess_first : "";
-    }
-    this.answer.hidden = all;
-    this.aloud.hidden = all || this.state.page !== "attention" || !this.aloud.hasChildNodes();
-  }
-
-  // Once for each step of a lesson: its figure, where it is further down.
-  scrollToFigure() {
-    const { step } = this.bar;
-    if (!step || this.arrived === step) return;
-    this.arrived = step;
-    if (step.below && !this.panel.element.hidden) this.panel.element.scrollIntoView({ block: "start" });
+    this.aloud.hidden = !isShown || !this.aloud.hasChildNodes();
+    if (isShown) this.panel.show(data, this.opened.facts[this.state.language]);
+    else this.panel.hide();
   }
 
   // How much the lesson leaves for the figure and its buttons; without a lesson the page scrolls.
@@ -313,18 +219,15 @@ class Site {
     const bar = element.getBoundingClientRect();
     const foot = bar.left > this.host.getBoundingClientRect().right ? 0 : bar.height;
     const room = lesson ? `${Math.max(280, innerHeight - top - foot - 8)}px` : "";
-    if (this.pair.style.getPropertyValue("--figure-room") === room) return;
-    if (room) this.pair.style.setProperty("--figure-room", room);
-    else this.pair.style.removeProperty("--figure-room");
-    const { style } = this.panel.part;
-    style.setProperty("--figure-room", `${Math.max(240, innerHeight - foot - 210)}px`);
+    if (this.host.style.getPropertyValue("--figure-room") === room) return;
+    if (room) this.host.style.setProperty("--figure-room", room);
+    else this.host.style.removeProperty("--figure-room");
     this.refresh();
   }
 
-  // Paints every figure anew: its room or the theme is another.
+  // Paints the figure anew: its room or the theme is another.
   refresh() {
     this.stage?.refresh();
-    for (const maps of [this.second, this.panel?.maps]) maps?.refresh();
   }
 
   async draw(bytes, page) {
@@ -359,11 +262,6 @@ class Site {
     if (event === "step") {
       this.at = value;
       return this.fillControls();
-    }
-    if (event === "edit" && state.page === "masks") {
-      const cells = { ...state.mask.cells };
-      for (let k = 0; k < value.cells.length; k += 2) cells[`${value.cells[k]}-${value.cells[k + 1]}`] = value.allowed;
-      return this.set({ mask: { ...state.mask, cells } });
     }
     if (state.page === "attention") {
       const { query, key } = value;
@@ -439,8 +337,6 @@ class Site {
     document.documentElement.lang = state.language;
     this.stage?.destroy();
     this.stage = this.place = this.drawn = null;
-    for (const maps of [this.second, this.panel?.maps]) maps?.show([]);
-    this.leaveSheet();
     const languageChoice = this.select(
       languages.map((one) => [one, site.texts[one].language]),
       state.language,
@@ -491,19 +387,10 @@ class Site {
     });
     this.hint = make("p", { className: "hint says" });
     this.controls = make("div", { className: "row controls" });
-    this.host = make("section", { className: "figure", role: "tabpanel", "aria-busy": "true" });
+    this.host = make("section", { className: "figure", role: "tabpanel", "aria-busy": "true" }, this.tokens);
     this.arithmetics = make("div", { className: "arithmetics" });
-    this.second = new Maps("figure");
-    this.second.element.hidden = true;
     this.aloud = make("p", { className: "aloud", hidden: true });
-    this.pair = make("div", { className: "pair" }, this.host, this.second.element);
-    this.panel = new HeadPanel({
-      state,
-      texts,
-      script: () => this.lazyScript(),
-      set: (changes) => this.set(changes),
-      chosen: (event, value) => this.chosen(event, value),
-    });
+    this.panel = new HeadPanel({ state, texts, set: (changes) => this.set(changes) });
     this.root.replaceChildren(
       make(
         "header",
@@ -523,10 +410,9 @@ class Site {
         this.answer,
         make("nav", { role: "tablist" }, ...this.tabs),
         this.hint,
-        this.tokens,
         this.controls,
         this.aloud,
-        this.pair,
+        this.host,
         this.panel.element,
         this.arithmetics,
       ),
@@ -536,17 +422,26 @@ class Site {
     this.root.classList.toggle("in-lesson", Boolean(this.bar.lesson));
     this.bar.show();
     this.fillControls();
-    this.showSheet();
+  }
+
+  // What a link names and only the app has, and where it is there.
+  sayRest(address) {
+    if (!address) return;
+    this.shows.hidden = false;
+    this.shows.replaceChildren(this.texts.rest, ...this.linkToApp(address));
+  }
+
+  linkToApp(address) {
+    if (!site.app) return [];
+    const href = `${site.app.replace(/\/$/, "")}/${address}`;
+    return [" ", make("a", { href, target: "_top", textContent: this.texts.in_the_app })];
   }
 
   // Where a step is that only the app has; `name`: of its page
   elsewhere(name) {
-    const said = rich(fill(this.texts.elsewhere, { page: name }));
-    const { address } = this.bar.step;
-    if (!site.app) return said;
-    const language = `&language=${this.state.language}`;
-    const href = `${site.app.replace(/\/$/, "")}/${address}${language}&lesson=${this.bar.lesson.name}&lesson_step=${this.bar.number}`;
-    return [...said, " ", make("a", { href, target: "_top", textContent: this.texts.in_the_app })];
+    const { lesson, number, step } = this.bar;
+    const place = `language=${this.state.language}&lesson=${lesson.name}&lesson_step=${number}`;
+    return [...rich(fill(this.texts.elsewhere, { page: name })), ...this.linkToApp(`${step.address}&${place}`)];
   }
 
   lessonChoice() {
@@ -575,12 +470,10 @@ class Site {
   }
 
   // The view of a step.
-  take({ page, place, mask, edit, second, section, head_step: headStep }) {
+  take({ page, place }) {
     this.inside = null;
     this.at = 0;
-    const changes = { mask: parseMask(mask), removed: edit.map(parseRemoved), second: second[0] ?? "" };
-    const shown = { section: section || SECTIONS[0], headStep: headStep || 1, cell: null };
-    Object.assign(this.state, place, { page, forced: [], ...changes, ...shown });
+    Object.assign(this.state, place, { page, forced: [], removed: [], cell: null });
   }
 
   leaveLesson(said = "") {
@@ -665,7 +558,7 @@ class Site {
       button.addEventListener("click", action);
       return button;
     };
-    if (words.length && !this.bar.lesson && state.page !== "by_hand") {
+    if (words.length && !this.bar.lesson) {
       const listed = words.map((text, k) => [String(k), numbered(words, k)]);
       const choose = (masked) => this.set({ masked });
       const chosen = word ? String(word.number) : NONE;
@@ -676,7 +569,7 @@ class Site {
         ),
       );
     }
-    if (state.page === "attention" || state.page === "masks") {
+    if (state.page === "attention") {
       const kinds = opened.attentions.map(([stack, kind]) => [
         `${stack} ${kind}`,
         opened.names[state.language][`${stack}.${kind}`],
@@ -700,8 +593,7 @@ class Site {
       );
       const gone = state.removed.some((head) => String(head) === String(this.headHere()));
       parts.push(labelled(texts.layer, layers), labelled(texts.head, heads));
-      if (state.page === "masks") parts.push(...this.maskControls(labelled, press));
-      else parts.push(press(gone ? texts.restore : texts.remove, () => this.toggleHead(this.headHere())));
+      parts.push(press(gone ? texts.restore : texts.remove, () => this.toggleHead(this.headHere())));
     }
     if (state.page === "decoding" && this.found?.choices.length) {
       const step = Math.min(this.at ?? 0, this.found.choices.length - 1);
@@ -718,10 +610,9 @@ class Site {
     }
     if (state.removed.length) {
       const chips = state.removed.map((head) => {
-        const number = head[3] === null ? `${head[2]} (${texts.whole})` : `${head[2]}.${head[3]}`;
-        const chip = press(`${opened.names[state.language][`${head[0]}.${head[1]}`]} ${number} ×`, () =>
-          this.toggleHead(head),
-        );
+        const [stack, kind, layer, number] = head;
+        const name = opened.names[state.language][`${stack}.${kind}`];
+        const chip = press(`${name} ${layer}.${number} ×`, () => this.toggleHead(head));
         chip.className = "chip";
         chip.title = texts.restore;
         return chip;
@@ -729,56 +620,6 @@ class Site {
       parts.push(make("span", { className: "row" }, texts.removed, ...chips));
       if (chips.length > 1) parts.push(press(texts.restore_all, () => this.set({ removed: [] })));
     }
-    if (state.page === "attention" && state.second) {
-      const chip = press(`B: ${state.second} ×`, () => this.set({ second: "" }));
-      chip.className = "chip";
-      parts.push(chip);
-    }
-    return parts;
-  }
-
-  maskControls(labelled, press) {
-    const { state, opened } = this;
-    const said = opened.masks[state.language];
-    const { stack, kind, mask } = state;
-    const words = this.found ? wordsOf(this.found.stacks[kind === "cross" ? "encoder" : stack] ?? []) : [];
-    const names = presetsFor(stack, kind, words).map((name) => [
-      name,
-      said[name === "window" && stack === "encoder" ? "preset_window_encoder" : `preset_${name}`],
-    ]);
-    const change = (changes) => this.set({ mask: { ...mask, ...changes } });
-    const preset = this.select(names, mask.preset, (name) => change({ preset: name, cells: {} }), said.preset);
-    const parts = [labelled(said.preset, preset)];
-    if (mask.preset === "window") {
-      const sizes = Array.from({ length: 8 }, (_, k) => [String(k + 1), String(k + 1)]);
-      parts.push(
-        labelled(
-          said.size,
-          this.select(sizes, String(mask.size), (size) => change({ size: Number(size) }), said.size),
-        ),
-      );
-    }
-    if (mask.preset === "word") {
-      const listed = words.map(({ text }, k) => [String(k), text]);
-      parts.push(
-        labelled(
-          said.word,
-          this.select(listed, String(mask.word), (word) => change({ word: Number(word) }), said.word),
-        ),
-      );
-    }
-    const scopes = [
-      ["all", said.scope_all],
-      ["layer", said.scope_layer],
-    ];
-    const scope = this.select(
-      scopes,
-      mask.everywhere ? "all" : "layer",
-      (name) => change({ everywhere: name === "all" }),
-      said.scope,
-    );
-    parts.push(labelled(said.scope, scope));
-    if (!isOwn(mask)) parts.push(press(said.reset, () => this.set({ mask: OWN })));
     return parts;
   }
 
@@ -798,7 +639,6 @@ class Site {
     this.sentence.value = sentence;
     this.target.value = target;
     this.pad.show?.();
-    this.state.mask = OWN;
     this.shows.hidden = false;
     this.shows.textContent = shows[this.state.language];
     this.set({ ...place, sentence, target, masked: "", forced: [], cell: null, opens: false });
@@ -814,7 +654,6 @@ class Site {
       opens: false,
       cell: null,
       lesson: "",
-      mask: OWN,
     });
     this.opened = null;
     this.build();

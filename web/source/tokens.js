@@ -117,7 +117,7 @@ export class Pictures {
       const place = index - 1; // after the class token
       const role = this.role(id);
       const text = role ? this.described.displays[id] : `r${Math.floor(place / perRow) + 1}c${(place % perRow) + 1}`;
-      return { id, text, label: text, special: Boolean(role), role, first: true };
+      return { id, text, label: text, special: Boolean(role), role };
     });
   }
 }

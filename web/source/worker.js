@@ -2,9 +2,8 @@
 
 import { fetchFiles } from "./files.js";
 import { Figures } from "./figures.js";
-import { answerLogP, effectOf, headStep, leaveEachOut, readAloud, trustRow, whatIsPredicted } from "./head_steps.js";
+import { answerLogP, effectOf, readAloud, whatIsPredicted } from "./head_facts.js";
 import { maskedWord, wordsIn } from "./masked_word.js";
-import { wordsOf } from "./masks.js";
 import { InputProblem, Model, begin } from "./model.js";
 import { strongestRow } from "./strongest_pair.js";
 
@@ -29,15 +28,7 @@ async function open({ id, files, runtime }) {
   const { layers, heads, attentions, languages } = model.described;
   const each = (part) =>
     Object.fromEntries(Object.entries(languages).map(([language, said]) => [language, said[part]]));
-  postMessage({
-    opened: id,
-    layers,
-    heads,
-    attentions,
-    names: each("names"),
-    masks: each("masks"),
-    path: each("path"),
-  });
+  postMessage({ opened: id, layers, heads, attentions, names: each("names"), facts: each("facts") });
 }
 
 // A run that is known is not computed again; null: it was stopped for a newer request.
@@ -58,18 +49,6 @@ async function runOf(name, request, id) {
   return last[name].found;
 }
 
-// Under a mask: the pass on the tokens of the original run, so that both maps have the same rows, and what is written.
-async function masked({ mask, ...request }, original, id) {
-  const { stack, kind, word } = mask;
-  const span = wordsOf(original.stacks[kind === "cross" ? "encoder" : stack])[word];
-  const keys = span ? Array.from({ length: span.end - span.start }, (_, k) => span.start + k) : [];
-  const same = { ...request, mask: { ...mask, keys } };
-  const changed = await runOf("changed", original.answer ? { ...same, answer: original.answer } : same, id);
-  if (!changed) return null;
-  const after = original.answer && !request.target ? await runOf("after", same, id) : changed;
-  return after && { changed, after };
-}
-
 // The same tokens again, so that only what is changed differs.
 const again = (request, found) => ({
   ...request,
@@ -78,7 +57,7 @@ const again = (request, found) => ({
 
 // What the answer loses without one more head.
 async function effect(figures, request, found, [stack, kind, layer, head], id) {
-  const { language, path: texts } = figures.texts;
+  const { language, facts: texts } = figures.texts;
   if (figures.rows().everywhere && !model.writes) return effectOf(null, null, texts);
   const removed = [...request.removed, [stack, kind, layer, head]];
   const without = await runOf("effect", again({ ...request, removed }, found), id);
@@ -87,43 +66,14 @@ async function effect(figures, request, found, [stack, kind, layer, head], id) {
   return effectOf(before, after, texts, whatIsPredicted(figures));
 }
 
-async function trust(figures, found, place, id) {
-  const target = found.stacks.decoder.map((token) => token.id).slice(0, place.row + 1);
-  const source = found.stacks.encoder?.map((token) => token.id);
-  const wanted = found.prediction[place.row].id;
-  const logP = async (...texts) => {
-    await pause(); // lets a newer request in
-    if (newest !== id) throw new Stopped();
-    return model.logP(...texts, wanted);
-  };
-  return trustRow(figures, place, await leaveEachOut(logP, source, target, place.kind));
-}
-
-class Stopped extends Error {}
-
-// Beside the map of a head: its steps, what is lost without it, how far to trust it, and the same head for a second sentence.
-async function besides({ shown, second, plain, found, figures, id, language }) {
+// Beside the map of a head: its row in a sentence, what is lost without it, and the output of the whole model.
+async function besides({ shown, request, found, figures, id }) {
   const said = {};
   const { attentionMap: map } = shown;
   if (map?.chosen !== undefined) said.aloud = readAloud(figures, { ...map, row: map.chosen });
-  if (shown.headStep) {
-    const { stack, row } = shown.headStep;
-    const sums =
-      shown.headStep.step === 7 ? await runOf("sums", again({ ...plain, row: { [stack]: row } }, found), id) : found;
-    if (!sums) return null;
-    said.headStep = headStep(sums === found ? figures : new Figures(model, sums, language), shown.headStep);
-  }
-  if (shown.effect) said.effect = await effect(figures, plain, found, shown.effect, id);
-  if (shown.trust) said.trust = await trust(figures, found, shown.trust, id);
-  if (second) {
-    const other = await runOf("second", { ...plain, sentence: second, target: "", forced: [] }, id);
-    if (!other) return null;
-    const { stack, kind, layer, head, chosen } = map;
-    const place = { stack, kind, layer, head, chosen: Math.min(chosen, other.stacks[stack].length - 1) };
-    said.second = { text: other.text, map: new Figures(model, other, language).attentionMap(place) };
-  }
-  if (plain.removed?.length) {
-    const whole = await runOf("whole", { ...plain, removed: [] }, id);
+  if (shown.effect) said.effect = await effect(figures, request, found, shown.effect, id);
+  if (request.removed?.length) {
+    const whole = await runOf("whole", { ...request, removed: [] }, id);
     if (!whole) return null;
     said.whole = whole.text;
   }
@@ -132,14 +82,9 @@ async function besides({ shown, second, plain, found, figures, id, language }) {
 
 // A token of the map that this sentence does not have is corrected.
 function fitted(shown, found) {
-  const end = (stack) => found.stacks[stack].length - 1;
-  const fit = ({ row, ...place }) => ({ ...place, row: Math.min(row, end(place.stack)) });
-  const more = Object.fromEntries(
-    ["headStep", "trust"].filter((name) => shown[name]).map((name) => [name, fit(shown[name])]),
-  );
   const { attentionMap: map } = shown;
-  if (map && map.chosen > end(map.stack)) more.attentionMap = { ...map, chosen: end(map.stack) };
-  return { ...shown, ...more };
+  const end = map && found.stacks[map.stack].length - 1;
+  return map?.chosen > end ? { ...shown, attentionMap: { ...map, chosen: end } } : shown;
 }
 
 // Where a sentence opens for which nobody has chosen a head: at that of the opening.
@@ -151,55 +96,37 @@ function openingPlace(found, place) {
 function movedTo({ stack, kind, layer, head, token }, shown) {
   const at = { stack, kind, layer, head };
   const moved = { ...shown };
-  for (const name of ["attentionMap", "maskEditor", "overview", "headStep", "trust"])
-    if (shown[name]) moved[name] = { ...shown[name], ...at };
+  for (const name of ["attentionMap", "overview"]) if (shown[name]) moved[name] = { ...shown[name], ...at };
   if (shown.attentionMap) moved.attentionMap.chosen = token;
-  for (const name of ["headStep", "trust"]) if (shown[name]) moved[name].row = token;
   if (shown.effect) moved.effect = [stack, kind, layer, head];
   if (shown.livingPicture) moved.livingPicture = { ...shown.livingPicture, begin: { ...at, token } };
   return moved;
 }
-
-const BESIDES = ["headStep", "effect", "trust"];
 
 // What the model reads: a sentence for a model that fills in blanks has one.
 function withBlank({ masked: chosen, ...request }) {
   const { kind, classes } = model.described;
   if (kind !== "encoder-only" || classes.length || !request.sentence.trim()) return [request, null];
   const word = maskedWord(model.text, request.sentence, chosen);
-  const second = request.second && (maskedWord(model.text, request.second)?.sentence ?? request.second);
   const words = wordsIn(request.sentence);
   return [
-    { ...request, sentence: word?.sentence ?? request.sentence, second },
+    { ...request, sentence: word?.sentence ?? request.sentence },
     { words, word },
   ];
 }
 
 async function run({ id, request: typed, shown: wanted, language, opensAt }) {
   const [request, blank] = withBlank(typed);
-  const { mask, second, ...plain } = request;
-  const found = await runOf("original", plain, id);
+  const found = await runOf("original", request, id);
   if (!found) return;
   const place = opensAt && openingPlace(found, opensAt);
   const asked = place ? movedTo(place, wanted) : wanted;
-  const under = mask ? await masked(request, found, id) : null;
-  if (mask && !under) return;
-  const figures = new Figures(model, under?.changed ?? found, language);
+  const figures = new Figures(model, found, language);
   const shown = fitted(asked, found);
   const bytes = {};
-  for (const [name, options] of Object.entries(shown))
-    if (!BESIDES.includes(name)) bytes[name] = figures[name]({ ...options, original: found });
-  const more = await besides({ shown, second, plain, found, figures, id, language });
+  for (const [name, options] of Object.entries(shown)) if (name !== "effect") bytes[name] = figures[name](options);
+  const more = await besides({ shown, request, found, figures, id });
   if (!more) return;
-  const tokens = (list) =>
-    list?.map(({ id: number, text, label, special, role, first }) => ({
-      id: number,
-      text,
-      label,
-      special,
-      role,
-      first,
-    }));
   postMessage(
     {
       done: id,
@@ -208,17 +135,14 @@ async function run({ id, request: typed, shown: wanted, language, opensAt }) {
       masked: blank,
       place,
       text: found.text,
-      after: under?.after.text,
       finished: found.finished,
       unfinished: figures.texts.messages.unfinished.replace("{count}", found.answer?.length),
       answer: found.answer ?? [],
       choices: shown.steps ? figures.choices() : [],
-      stacks: Object.fromEntries(Object.entries(found.stacks).map(([stack, list]) => [stack, tokens(list)])),
-      prediction: tokens(found.prediction),
+      stacks: found.stacks,
+      prediction: found.prediction,
     },
-    [...Object.values(bytes), ...(more.headStep?.maps ?? []), ...(more.second ? [more.second.map] : [])].map(
-      ({ buffer }) => buffer,
-    ),
+    Object.values(bytes).map(({ buffer }) => buffer),
   );
 }
 
@@ -228,7 +152,6 @@ async function answer(message) {
     else if (newest === message.run.id) await run(message.run);
   } catch (error) {
     const id = message.open?.id ?? message.run?.id;
-    if (error instanceof Stopped) return;
     if (error instanceof InputProblem) {
       const { messages } = model.described.languages[message.run.language] ?? model.described.languages.en;
       const values = { ...error.values, what: messages[error.values.what] };
