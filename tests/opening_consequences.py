@@ -68,8 +68,9 @@ class Consequences:
         return tuple(other for clean, other in pairs if clean == self.example.sentence)
 
     def patched(self) -> PatchMap:
-        """Compare: what patching one vector undoes, for the first swap that is offered."""
-        both = contrast(self.trace, self.swaps[0])
+        """Compare: what patching one vector undoes, for the offered swap with the clearest effect."""
+        pairs = [contrast(self.trace, other) for other in self.swaps]
+        both = max(pairs, key=lambda one: min(one.most_changed_turn.clean, -one.most_changed_turn.corrupt))
         turn = both.most_changed_turn
         grid = patch_grid(both, turn)
         places = [place for row in grid for place in row if place is not None]
