@@ -53,5 +53,5 @@ def predicting_token(trace: Trace) -> int:
 
 
 def second_token(trace: Trace, stack: str) -> int:
-    """Return the position of the token after the first, where pages about one token open; 0 if there is none."""
+    """Return the position of the token after the first, where pages open; 0 if there is none."""
     return min(1, len(trace.tokens(stack)) - 1)

@@ -36,7 +36,7 @@ def read_from(source: Callable[[], Texts]) -> None:
 
 
 def say(key: str, /, **values: object) -> str:
-    """Return the text ``key``, or ``section.key`` outside the section of shared texts, with ``values`` filled in."""
+    """Return the shared text ``key``, or ``section.key``, with ``values`` filled in."""
     section, _, name = key.rpartition(".")
     text = _read()[section or "shared"][name]
     return text.format(**values) if values else text
@@ -56,7 +56,7 @@ def localize(text: str) -> str:
 
 @cache
 def _english_names() -> tuple[dict[str, str], list[tuple[str, re.Pattern[str]]]]:
-    """Return the key of each English text, and for names with values an expression that matches such a name."""
+    """Return the key of each English text, and an expression for each name with values."""
     texts = {text: f"{section}.{key}" for section, found in english().items() for key, text in found.items()}
     patterns = []
     for key, name in english()["names"].items():

@@ -1,4 +1,4 @@
-"""English texts of the browser scripts: ``say("layer {layer}", { layer })``, labels of buttons and the like."""
+"""English texts of the browser scripts: ``say("layer {layer}", { layer })`` and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts of figures, of the library and of the browser scripts: each is used, and each that is used exists."""
+"""Texts of figures, the library and the browser scripts: all are used, all used ones exist."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def strings() -> frozenset[str]:
 
 
 def test_every_text_is_used() -> None:
-    """By its key, or, if it is a name, by its English text: the library returns it, and tables have it as a heading."""
+    """By its key, or by its English text, which the library returns and tables have as a heading."""
     unused = [
         f"{section}.{key}"
         for section, found in ENGLISH.items()

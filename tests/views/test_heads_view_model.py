@@ -203,7 +203,7 @@ EN_FR_CROSS = "My grandmother bakes apple pie every Sunday."
 
 @pytest.mark.parametrize("name", ["en-fr", "gpt-en", "bert-en", "sentiment"])
 def test_headline_legend_and_titles_count_the_same_patterns(name: str) -> None:
-    """The headline said "9 go left to right", the legend "the word to translate (5), in sentence order (4)"."""
+    """The headline said "9 go left to right", the legend "the word to translate (5), …"."""
     trace, text = transformer.trace(transformer.load(f"checkpoints/{name}"), EN_FR_CROSS), page_text("heads")
     heads = heads_view_model(trace, Head(*trace.attention_kinds()[-1], 1, 0))
     assert heads.named[0] == heads.place, "the selected head is large"

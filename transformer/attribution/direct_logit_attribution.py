@@ -348,7 +348,10 @@ class UnitShare:
 
 
 def strongest_units(trace: Trace, attribution: Attribution, *, most: int) -> tuple[UnitShare, ...]:
-    """Return the units that raise the logit most: each value times the product of its row of W₂ and the direction."""
+    """Return the units that raise the logit most.
+
+    The share of a unit is its value times the product of its row of W₂ and the direction.
+    """
     question, found = attribution.question, []
     rows = list(question.rows)
     for layer in range(trace.n_layers(question.stack)):

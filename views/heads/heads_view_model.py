@@ -8,7 +8,7 @@ It needs neither Streamlit nor figures, so a notebook builds the same object:
     >>> trace = transformer.trace(transformer.load("checkpoints/gpt-en"), "My dog is big and my cat is small.")
     >>> heads = heads_view_model(trace, Head("decoder", "self", 2, 4), HeadsChoices(order="entropy"))
     >>> heads.chosen_here.role, heads.named[0], len(heads.tiles)
-    ('sink', (3, 7), 32)
+    ('sink', (2, 4), 32)
 """
 
 import math

@@ -70,7 +70,7 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
 
 
 def words_here(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
-    """Return the words of every head, with an example from this sentence for each that matches no named pattern."""
+    """Return the words of every head, with an example for each that matches no named pattern."""
     words = head_words(heads.shown, text)
     for place in map(place_of, heads.shown.roles):
         if (cell := heads.marked(place)) is not None:

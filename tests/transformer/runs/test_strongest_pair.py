@@ -1,4 +1,4 @@
-"""The largest weight of a head from one token to another, with which pages open a sentence that has no opening."""
+"""The largest weight of a head from one token to another, with which sentences open."""
 
 from __future__ import annotations
 
