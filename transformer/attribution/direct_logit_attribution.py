@@ -90,14 +90,16 @@ class Walk:
     Attributes:
         parts: Contribution of each part, summed over all rows.
         readings: For each attention, the vectors that the contexts of the heads are multiplied by, [row, head,
-            channel]; they give the share of every key. For each feed-forward layer, what its output is multiplied by,
-            [row, model]; it gives the share of every unit.
+            channel]; they give the share of every key.
+        feed_forward_readings: For each feed-forward layer, what its output is multiplied by, [row, model]; it gives the
+            share of every unit.
     """
 
     def __init__(self, values: Values, stack: nn.Module, name: str, rows: list[int], direction: np.ndarray) -> None:
         self.values, self.rows, self.direction = values, rows, direction
         self.parts: dict[Part, float] = {}
         self.readings: dict[str, np.ndarray] = {}
+        self.feed_forward_readings: dict[str, np.ndarray] = {}
         if stack.final_norm is not None:
             self.direction = self.before_norm(stack.final_norm, f"{name}.final_norm", Part("final_norm"))
         for index in reversed(range(len(stack.layers))):
@@ -122,7 +124,7 @@ class Walk:
                 norm = Part(f"{kind}_output_norm", index)
                 written = self.before_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
             if kind == "feed_forward":
-                self.readings[f"{name}.{kind}"] = written
+                self.feed_forward_readings[f"{name}.{kind}"] = written
                 self.parts[Part(kind, index)] = self.product(f"{name}.{kind}.output", written)
             else:
                 self.walk_heads(sublayer, f"{name}.{kind}", written, Part(kind, index))
@@ -259,7 +261,7 @@ class Attribution:
         logit: The model's logit (the difference of two, with an alternative token), before the ``cap`` if there is one.
         gated: Whether a layer with an activation precedes the logits. Each of its units then counts with the share that
             it passes on in this run.
-        readings: See ``Walk``.
+        readings, feed_forward_readings: See ``Walk``.
     """
 
     question: Question
@@ -269,6 +271,7 @@ class Attribution:
     cap: float | None
     gated: bool
     readings: Mapping[str, np.ndarray]
+    feed_forward_readings: Mapping[str, np.ndarray]
 
     @property
     def total(self) -> float:
@@ -329,7 +332,8 @@ def attribution_of(model: Model, values: Values, question: Question, *, edited: 
     if edited:  # what an edit added between two parts belongs to no part
         parts[Part("edits")] = last.logit - sum(parts.values())
     numbers = np.array(list(parts.values()))
-    return Attribution(question, tuple(parts), numbers, last.logit, last.cap, last.gated, walk.readings)
+    readings = walk.readings, walk.feed_forward_readings
+    return Attribution(question, tuple(parts), numbers, last.logit, last.cap, last.gated, *readings)
 
 
 @dataclass(frozen=True)
@@ -357,7 +361,9 @@ def strongest_units(trace: Trace, attribution: Attribution, *, most: int) -> tup
     for layer in range(trace.n_layers(question.stack)):
         name = f"{question.stack}.layers.{layer}.feed_forward"
         projection = array(trace.checkpoint.model.get_submodule(f"{name}.output_projection").weight)
-        shares = trace.values(f"{name}.hidden")[rows] * (attribution.readings[name] @ projection)  # [row, unit]
+        shares = trace.values(f"{name}.hidden")[rows] * (
+            attribution.feed_forward_readings[name] @ projection
+        )  # [row, unit]
         values = shares.sum(axis=0)
         for unit in np.argsort(-values, kind="stable")[:most].tolist():
             found.append(UnitShare(layer, unit, rows[int(shares[:, unit].argmax())], float(values[unit])))

@@ -29,7 +29,7 @@ def test_the_units_of_a_layer_and_its_bias_add_up_to_the_layer(tiny_checkpoint, 
         every = [one for one in strongest_units(trace, found, most=n_units * 9) if one.layer == layer]
         assert len(every) == n_units
         bias = module.output_projection.bias
-        own = found.readings[f"{stack}.layers.{layer}.feed_forward"]
+        own = found.feed_forward_readings[f"{stack}.layers.{layer}.feed_forward"]
         rest = 0.0 if bias is None else float((own @ bias.detach().double().numpy()).sum())
         total = sum(one.value for one in every) + rest
         assert total == pytest.approx(found.of(Part("feed_forward", layer)), abs=1e-5)
