@@ -204,19 +204,13 @@ def test_the_picture_can_be_downloaded_at_twice_its_size(map_canvas, tmp_path):
     assert int.from_bytes(header[16:20], "big") > 2 * (place["x"] + 15 * place["stepX"])
 
 
-def test_the_menu_opens_and_closes_by_keyboard_and_keeps_what_is_typed_from_the_app(in_the_app):
+def test_the_menu_opens_and_closes_by_keyboard(in_the_app):
     canvas = in_the_app("map")
     keyboard, export = canvas.page.keyboard, canvas.page.get_by_role("button", name="Export this figure")
     export.focus()
     keyboard.press("Enter")
-    title = canvas.page.get_by_label("Title")
-    expect(title).to_have_value("decoder self-attention, layer 1, head 2")
     expect(canvas.page.locator("button:focus")).to_have_text("PNG")  # the menu is updated a moment later
-    title.focus()
-    keyboard.type("rc")  # Streamlit's own keys: rerun, clear caches
-    assert title.input_value().endswith("head 2rc")
     keyboard.press("Escape")
-    expect(title).to_be_hidden()
     expect(canvas.page.locator("button:focus")).to_have_text("Export")
     canvas.says("runs 0")
 

@@ -98,7 +98,7 @@ def test_a_figure_of_plotly_and_its_svg_show_markup_as_text(chromium: Browser, t
     ]
     rows = pd.DataFrame({"piece": texts, "probability": 1 / len(texts), "chosen": [True] + [False] * (len(texts) - 1)})
     figure = candidate_bars(rows, axis=page_text("decoding")["class_axis"], row="")
-    (tmp_path / "figure.html").write_bytes(self_contained_html(figure, {"sentence": link}))
+    (tmp_path / "figure.html").write_bytes(self_contained_html(figure))
     page = chromium.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

@@ -40,8 +40,8 @@ def test_an_own_image_is_read_and_stays_on_the_next_page(app: str, visit: Callab
     page.wait_for_function("() => /sentence=image(:|%3A)[0-9a-f]{64}/.test(location.search)")
     expect(page.get_by_text("not a PNG or JPEG image")).to_be_hidden()
     address = page.evaluate("location.search")
-    open_page(page, "Tokens")
+    open_page(page, "Embeddings")
     settle(page)
-    expect(page.get_by_text("The file has 80 × 60 pixels")).to_be_visible()
+    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible()
     text = next(part for part in address.split("&") if "image" in part).split("=")[1]
     assert text in page.evaluate("location.search")

@@ -84,8 +84,8 @@ def axis_labels(page: Page) -> list[str]:
 def test_a_long_axis_shows_more_names_when_one_zooms_in(
     visit: Callable[..., Page], shipped: str, sentence: str
 ) -> None:
-    page = visit(f"{shipped}/heads?{urlencode({'checkpoint': 'en-fr', 'sentence': sentence, 'layer': '0'})}")
-    page.get_by_role("radio", name="how sharp each row is").click()
+    address = {"checkpoint": "en-fr", "sentence": sentence, "layer": "0", "add norm view": "statistics"}
+    page = visit(f"{shipped}/add_norm?{urlencode(address)}")
     settle(page)
     plot = page.locator("[data-testid=stPlotlyChart] .nsewdrag").first
     expect(plot).to_be_visible(timeout=SOON)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import streamlit as st
 
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import codes, is_fine, said
 from transformer.heads.firing_examples import head_firings, unit_firings
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
@@ -58,7 +59,9 @@ def test_units(open_app: Callable, tiny_checkpoint: Callable) -> None:
     is_fine(app)
     checkpoint = tiny_checkpoint("sentiment")
     unit = app.segmented_control(key="unit").value
-    firings = unit_firings(checkpoint, read_sentences(), "encoder", 0, [int(unit)])[int(unit)]
+    code = next(one for one in codes(app) if "unit_firings(checkpoint" in one)
+    layer = int(re.search(r'sentences, "encoder", (\d+)', code)[1])
+    firings = unit_firings(checkpoint, read_sentences(), "encoder", layer, [int(unit)])[int(unit)]
     np.testing.assert_allclose(table(app)[common("fires.hidden")], [one.value for one in firings], atol=1e-5)
 
 

@@ -86,7 +86,7 @@ def test_the_row_of_a_patch_stands_on_the_picture_beside_the_map(monkeypatch: py
 
 def test_attention_names_the_class_token_and_says_why_it_is_chosen() -> None:
     """The sentence says “the class token”, because an image has no `<s>`."""
-    app, text = opened("attention"), page_text("attention")
+    app, text = opened("attention", token="0"), page_text("attention")
     assert f"From **{text['class_token']}**, head" in said(app) and "From **<s>**" not in said(app)
     (row,) = (
         json.loads(part.proto.json) for part in app.get("bidi_component") if part.key == "attention shaded sentence"

@@ -54,7 +54,7 @@ def test_every_page_opens(path: Path, pages: list[str], monkeypatch: pytest.Monk
         assert all(marked.get(f"choose {what}", 0) == 0 for what in ("layer", "head")), f"{page} marks {marked}"
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [path for path in SHIPPED if path.name != "vit-digits"], ids=lambda path: path.name)
 def test_compare_opens_on_something_that_differs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(path.parent))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120).switch_page("pages/compare.py")

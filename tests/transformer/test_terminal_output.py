@@ -80,7 +80,6 @@ def test_commands_about_a_checkpoint(folder: Path) -> None:
         ("inspect", str(folder)): 0,
         ("inspect", "--json", str(folder)): 0,
         ("heads", "--checkpoint", str(folder)): 0,
-        ("openings", "--checkpoint", str(folder)): 1,
         ("trace", "--checkpoint", str(folder), "--sentence", f"a {EVIL} b"): 0,
     }
     for (command, expected), (status, output) in zip(commands.items(), printed(*commands), strict=True):

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer.__main__ import main
-from transformer.training.corpora import SentencePair, holds_sentence_pairs, load_corpus, read_sentence_pairs
+from transformer.training.corpora import holds_sentence_pairs, read_sentence_pairs
 from transformer.training.pair_corpora import consecutive_lines, cut_texts
 
 SECOND_PLAY = "Now is the winter of our discontent"
@@ -83,25 +82,6 @@ def test_a_text_is_cut_between_two_sentences_or_between_two_words() -> None:
     seconds = {second for _, second in right}
     assert len(wrong) == 3 and all(second in seconds and pair not in right for pair in wrong for second in pair[1:])
     assert cut_texts(texts) == cut_texts(texts)
-
-
-def test_the_command_writes_a_corpus(data: Path, capsys: pytest.CaptureFixture) -> None:
-    (data / "tatoeba-en-fr").mkdir()
-    for split in ("train", "dev", "test"):
-        text = "Are you sick? You look pale.\tf\n" + "She is drinking a cup of coffee.\tg\n" * 2
-        (data / "tatoeba-en-fr" / f"{split}.tsv").write_text(text)
-    assert main(["pairs", "--data", str(data)]) == 0
-    assert len(read_sentence_pairs(data / "tatoeba-pairs" / "test.tsv")) == 4, "each English text once, in both classes"
-    assert "train.tsv  360 pairs" in capsys.readouterr().out
-    first = (data / "tinyshakespeare-pairs" / "train.tsv").read_bytes()
-    main(["pairs", "--data", str(data)])
-    assert (data / "tinyshakespeare-pairs" / "train.tsv").read_bytes() == first, "the same rows every time"
-    corpus = load_corpus("tinyshakespeare-pairs", data)
-    assert (len(corpus.train), len(corpus.dev)) == (360, 20)
-    assert corpus.dev[0] == read_sentence_pairs(data / "tinyshakespeare-pairs" / "dev.tsv")[0]
-    joined = load_corpus("tinyshakespeare + tinyshakespeare-pairs", data)
-    assert joined.train[0] == ("ROMAN:",)
-    assert isinstance(joined.train[-1], SentencePair) and joined.train[-1] == corpus.train[-1]
 
 
 def test_a_row_that_is_no_pair_is_named(tmp_path: Path) -> None:
