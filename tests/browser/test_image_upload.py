@@ -42,6 +42,6 @@ def test_an_own_image_is_read_and_stays_on_the_next_page(app: str, visit: Callab
     address = page.evaluate("location.search")
     open_page(page, "Embeddings")
     settle(page)
-    expect(page.get_by_test_id("stPlotlyChart").first).to_be_visible()
+    expect(page.get_by_role("application").first).to_be_visible()
     text = next(part for part in address.split("&") if "image" in part).split("=")[1]
     assert text in page.evaluate("location.search")
