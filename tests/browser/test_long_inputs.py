@@ -10,7 +10,7 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Page, expect
 
 import transformer
 from tests.browser.conftest import settle
@@ -73,35 +73,6 @@ def test_the_tab_answers(visit: Callable[..., Page], shipped: str, page: str, vi
         type_sentence(tab, text)
         assert tab.url != before and not tab.locator("[data-testid=stMain] [data-testid=stAlert]").count()
         assert tab.locator("[data-testid=stMain] *").count() < MAX_ELEMENTS
-
-
-def axis_labels(chart: Locator) -> list[str]:
-    return chart.locator(".xtick text").evaluate_all("texts => texts.map(text => text.textContent)")
-
-
-def test_a_long_axis_shows_more_names_when_one_zooms_in(
-    visit: Callable[..., Page], shipped: str, sentence: str
-) -> None:
-    address = {"checkpoint": "en-fr", "sentence": sentence, "stack": "encoder", "feed-forward view": "sentence"}
-    page = visit(f"{shipped}/feed_forward?{urlencode(address)}")
-    settle(page)
-    chart = page.locator("[data-testid=stPlotlyChart]").filter(has=page.locator(".hm")).first  # the heat map of tokens
-    plot = chart.locator(".nsewdrag").first
-    expect(plot).to_be_visible(timeout=SOON)
-    plot.scroll_into_view_if_needed()
-    before = axis_labels(chart)
-    assert 15 < len(before) <= 45
-    box = plot.bounding_box()
-    page.mouse.move(box["x"] + 0.50 * box["width"], box["y"] + 5)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 0.54 * box["width"], box["y"] + 5, steps=5)
-    page.mouse.up()
-    expect(chart.locator(".xtick text")).not_to_have_count(len(before))
-    after = axis_labels(chart)
-    # A twenty-fifth of 256 tokens is shown, so each label is visible.
-    assert 8 <= len(after) <= 12
-    words = transformer.trace(transformer.load(FOLDER / "en-fr"), sentence).source.displays
-    assert " ".join(after) in " ".join(words)
 
 
 def test_a_click_in_the_strip_moves_the_window_of_a_text_that_is_recorded_by_layer(visit: Callable[..., Page]) -> None:
