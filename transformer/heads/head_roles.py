@@ -21,7 +21,6 @@ from transformer.heads.induction import LEAST_INDUCTION, InductionTest, follower
 from transformer.heads.role_measures import (
     PLACES,
     ROLES,
-    UNCLEAR,
     HeadMeasures,
     Tallied,
     add_reading,
@@ -78,11 +77,6 @@ class HeadRole(LocatedAtHead, Scored):
 
     role: str
     scores: Mapping[str, float]
-
-    @property
-    def is_active(self) -> bool:
-        """Whether it has a role and does not rest: what the pages count as a head with a role."""
-        return self.role not in (*RESTING, *UNCLEAR)
 
 
 def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:

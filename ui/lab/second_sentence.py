@@ -6,7 +6,6 @@ from functools import partial
 from itertools import zip_longest
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Checkpoint, InputError
 from transformer.interventions.experiment import typed_ids
@@ -20,18 +19,11 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.words.texts import common, model_sentences
 
-_MOST, _FEW = 5, 3  # number of pairs in a separate row, and in a row with other controls
+_MOST = 5  # number of pairs
 _LONGEST = 200  # characters of a sentence in which words are replaced
 
 
-def second_sentence(
-    p: Page,
-    *,
-    key: str,
-    first: str | None = None,
-    box: DeltaGenerator | None = None,
-    chips: DeltaGenerator | None = None,
-) -> str:
+def second_sentence(p: Page, *, key: str) -> str:
     """Draw a box for the sentence and a row of prepared pairs; return what was typed or chosen.
 
     The page's texts name the controls: ``second``, ``second_help``, ``pairs``.
@@ -39,31 +31,21 @@ def second_sentence(
     Args:
         p: The page.
         key: Key of the widget, also in the address.
-        first: The sentence until one is typed or chosen; by default the first prepared one, if any.
-        box: Where the box is drawn, if not next to the pairs.
-        chips: Where the pairs are drawn, if not next to the box.
     """
-    offered = ready_pairs(p)
-    row = st.container(horizontal=True, vertical_alignment="bottom") if box is None or chips is None else None
-    with box or row:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         typed = choice.text(
             p.text["second"],
-            default=suggested_sentence(p) if first is None else first,
+            default=suggested_sentence(p),
             key=key,
             owner=(p.checkpoint.fingerprint, p.sentence),
             help=p.text["second_help"],
             width=330,
             label_visibility=labels(),
         )
-    if chips is not None:
-        own = tuple(pair for pair in offered if pair[0] == p.sentence)
-        offered = (own if len(own) > 1 else offered)[:_FEW]
-    pairs = {_label(p.sentence, *pair): pair for pair in offered}
-    if len(pairs) > 1:
-        here = next((label for label, pair in pairs.items() if pair == (p.sentence, typed)), None)
-        take = partial(_take, pairs, key)
-        with chips or row:
-            with_label = not is_presenting()
+        pairs = {_label(p.sentence, *pair): pair for pair in ready_pairs(p)}
+        if len(pairs) > 1:
+            here = next((label for label, pair in pairs.items() if pair == (p.sentence, typed)), None)
+            take, with_label = partial(_take, pairs, key), not is_presenting()
             offer(p.text["pairs"], list(pairs), key=f"{key} pair", chosen=here, take=take, show_label=with_label)
     return typed
 
