@@ -87,7 +87,9 @@ class Circuit:
     def copying_score(self) -> float:
         """Return Σ λ / Σ |λ|, from −1 to 1 (Elhage et al. 2021, "Copying"); NaN for a zero matrix.
 
-        It is 1 if every mix of tokens is written as itself, and −1 if it is suppressed.
+        The sum of the eigenvalues is the trace, so the sign says whether the head, averaged over all tokens, raises
+        or lowers the logit of the token that it attends to. ±1: no eigenvalue has the other sign; a single token can
+        still differ.
         """
         return net_share(self.eigenvalues())
 

@@ -182,10 +182,10 @@ def copying_measures(checkpoint: Checkpoint) -> dict[Head, Measure]:
 
         copying = Σ λ / Σ |λ|      −1 … 1, over the eigenvalues λ of W_E W_V W_O W_U
 
-    of Elhage et al. 2021 ("Copying"); see ``transformer.heads.head_circuits``. 1: every token attended to becomes more
-    likely; −1: less likely; about 0: random weights, the chance level. What a head writes is not a role: together
-    with "induction" it shows whether a head that finds the right position also predicts the token there (Olsson et al.
-    2022 require both).
+    of Elhage et al. 2021 ("Copying"); see ``transformer.heads.head_circuits``. Its sign is that of the mean, over all
+    tokens, of what attending to a token adds to that token's own logit; random weights give about 0, the chance level.
+    What a head writes is not a role: together with "induction" it shows whether a head that finds the right position
+    also predicts the token there (Olsson et al. 2022 require both).
     """
     found, model = {}, checkpoint.model
     for stack, kind in dict.fromkeys((stack, kind) for stack, kind, _ in attention_layers(checkpoint.config)):
