@@ -3,8 +3,8 @@
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
 from transformer.residual import residual_connection
+from ui.page.page import Page, page
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page, page
 from ui.show.figures import show_source
 from views.add_norm.add_norm_view_model import add_norm_view_model
 from views.add_norm.norm_numbers import arithmetic, parameters, statistics

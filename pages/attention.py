@@ -5,10 +5,10 @@ import streamlit as st
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
 from transformer.runs.head_places import Head
 from transformer.runs.inputs import prompt_of
+from ui.page.page import Page, page
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
 from ui.shell.openings import has_place
-from ui.shell.page import Page, page
 from ui.show.figures import show_source
 from views.attention.attention_controls import ARITHMETIC, choose, names_predictions
 from views.attention.attention_picture import draw, on_picture, places

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from ui.shell.page import page
+from ui.page.page import page
 from views.by_hand.sheet_in_browser import STYLE, draw_sheet
 
 with page("by_hand", strip=False) as p:

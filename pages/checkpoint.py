@@ -1,8 +1,8 @@
 """Checkpoint: what is in the file?"""
 
 from transformer.files.checkpoints import load
+from ui.page.page import page
 from ui.shell.choice import tabs
-from ui.shell.page import page
 from ui.show.figures import show_source
 from views.checkpoint import contents
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel

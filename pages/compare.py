@@ -3,9 +3,9 @@
 import streamlit as st
 
 from ui.lab import shown_head
+from ui.page.page import Page, page
 from ui.shell import choice
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page, page
 from views.compare.model_layers import layers
 from views.compare.three_kinds import kinds
 from views.compare.two_checkpoints import checkpoints

@@ -8,8 +8,8 @@ from transformer.predictions.word_alignment import word_alignment
 from transformer.runs.beam_search import beam_search
 from transformer.runs.decoding_strategies import reshape_logits
 from ui.lab.uncertain_output import say_uncertain
+from ui.page.page import page
 from ui.shell.choice import chosen_section
-from ui.shell.page import page
 from ui.show.figures import show_source
 from views.decoding.alignment import alignment
 from views.decoding.beam_tree import beam_tree

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from ui.page.page import page
 from ui.shell.in_class import desk_session
 from ui.shell.in_class.membership import is_desk_open
-from ui.shell.page import page
 from views.desk.asking import compose_question
 from views.desk.open_desk import ask_for_secret, choose_class
 from views.desk.running import class_panel, end_of_class, join_panel, question_panel

@@ -4,8 +4,8 @@ from transformer.embedding import Embedding
 from transformer.layers.embedding_space import analogy, nearest_rows, principal_components
 from transformer.layers.gradient_step import training_step
 from ui.lab.training_step import one_training_step
+from ui.page.page import Page, page
 from ui.shell.choice import chosen_section
-from ui.shell.page import Page, page
 from ui.show.figures import show_source
 from views.embeddings import embedding_sections
 from views.embeddings.embeddings_view_model import embeddings_view_model

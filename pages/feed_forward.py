@@ -1,7 +1,7 @@
 """Feed-forward: what happens inside a token?"""
 
+from ui.page.page import page
 from ui.shell.choice import chosen_option
-from ui.shell.page import page
 from ui.show.figures import show_source
 from views.feed_forward.feed_forward_view_model import feed_forward_view_model
 from views.feed_forward.one_unit import begins, choose_one_unit, needs, one_unit, only_stack

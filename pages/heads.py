@@ -1,7 +1,7 @@
 """Heads: what do all heads do? Those with a role large and named, every layer × head below them."""
 
 from transformer.runs.head_places import Head
-from ui.shell.page import page
+from ui.page.page import page
 from views.heads.chosen_head import show_chosen_head, show_counts_and_formula, show_definitions_and_code
 from views.heads.corpus import compute, offer_reading
 from views.heads.heads_controls import choose

@@ -1,6 +1,6 @@
 """Lens: what would the model predict after layer k? Every layer read out as if it were the last."""
 
-from ui.shell.page import page
+from ui.page.page import page
 from views.lens.author import author
 from views.lens.logit_lens import (
     choose_readout,

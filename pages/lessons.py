@@ -2,11 +2,11 @@
 
 import streamlit as st
 
+from ui.page.page import page
 from ui.shell import choice
 from ui.shell.guidance.lessons import lessons
 from ui.shell.guidance.routes import routes
 from ui.shell.in_class.class_address import ask_for_address
-from ui.shell.page import page
 from ui.words import texts
 from ui.words.texts import as_plain
 from views.lessons.bug_exercise import BUGS, EXERCISE, bug_exercise

@@ -6,8 +6,8 @@ from transformer.errors import NotFiniteError
 from transformer.runs.head_places import Head
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.lab.experiments import experiment_with
+from ui.page.page import page
 from ui.shell.choice import chosen_option
-from ui.shell.page import page
 from views.masks import editor
 from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_effect
 from views.masks.masks_view_model import masks_view_model

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from charts.toolkit.words import localize
-from ui.shell.below import below_the_picture
-from ui.shell.page import page
+from ui.page.below import below_the_picture
+from ui.page.living_picture import living_picture
+from ui.page.page import page
 from ui.shell.presentation.presenter import is_presenting
-from ui.show.living_picture import living_picture
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
 from views.overview.model_output import present_answer, show_answer, view_model_of

@@ -7,8 +7,8 @@ from transformer.layers.positional_encodings import (
     reordered_positions,
     without_positions,
 )
+from ui.page.page import page
 from ui.shell.choice import chosen_option
-from ui.shell.page import page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_snippet, show_source
 from views.positions import distance, encodings, rotary

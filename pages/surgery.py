@@ -7,9 +7,9 @@ import streamlit as st
 from transformer.runs.head_places import Head
 from ui.lab.effects import picture_and_answer, show_answers, show_consequence, show_numbers, show_steps
 from ui.lab.experiments import experiment_with
+from ui.page.living_picture import edited_picture
+from ui.page.page import page
 from ui.shell import choice
-from ui.shell.page import page
-from ui.show.living_picture import edited_picture
 from views.surgery import edit_list
 from views.surgery.example import at_example, example_of, keep_wanted, show_example, show_numbers_of_example
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits

@@ -4,8 +4,8 @@ import streamlit as st
 
 from charts.toolkit.words import localize
 from transformer.text.byte_pair_merges import merge_steps
+from ui.page.page import Page, page
 from ui.shell.fitting import fit_trace
-from ui.shell.page import Page, page
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
 from views.tokens.counts import show_counts, snippet_of

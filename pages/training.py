@@ -1,8 +1,8 @@
 """Training: how did it get like this? Curves; one sentence through training; a live training."""
 
 from ui.lab.training_step import step_in_detail
+from ui.page.page import page
 from ui.shell.choice import chosen_option
-from ui.shell.page import page
 from views.training.curves import curves
 from views.training.live_training import now
 from views.training.time_lapse import time_lapse

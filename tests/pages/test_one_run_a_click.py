@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine
 from tests.triggers import trigger
-from ui.shell import page as frame
+from ui.page import page as frame
 from ui.words.texts import page_text
 
 SENTENCE = "The cat sat on the mat."

@@ -86,7 +86,7 @@ def test_the_maps_hold_the_prompt_alone_until_more_is_asked_for(
     assert not any("Greedy(1)" in code for code in codes(app))
     assert app.query_params["written"] in ("1", ["1"])
     drawn: list = []
-    monkeypatch.setattr("ui.show.living_picture.show_living_picture", lambda figure, **_: drawn.append(figure))
+    monkeypatch.setattr("ui.page.living_picture.show_living_picture", lambda figure, **_: drawn.append(figure))
     app = open_app("overview", checkpoint=folder.name, sentence=SENTENCE)
     is_fine(app)
     assert drawn[-1].metadata["begin"]["token"] == count - 1

@@ -11,8 +11,8 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.transformer.families.test_sentence_encoders import TEXTS, saved
 from transformer.layers.embedding_space import parts_of_cosine
+from ui.page.page import OF_WORDS
 from ui.shell.navigation import GROUPS
-from ui.shell.page import OF_WORDS
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists and entry.name != "lessons"]
 

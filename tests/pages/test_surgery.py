@@ -27,7 +27,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from ui.compute.store import store
 from ui.lab.effects import marked_text
-from ui.show.living_picture import cut_heads
+from ui.page.living_picture import cut_heads
 from ui.words.texts import common, page_text
 from views.surgery.edit_list import toggled
 from views.surgery.example import removal

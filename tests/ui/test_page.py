@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.shell import page as shell_page
+from ui.page import page as shell_page
+from ui.page.page import Page, page
 from ui.shell.focus import Focus
-from ui.shell.page import Page, page
 from ui.words import texts
 
 SAMPLE = 'title = "A sample"\nquestion = "What for?"\nlook_for = ["One.", "Two.", "Three."]\nmore = "More."\n'
@@ -24,8 +24,8 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
     """Runs inside AppTest, which copies only the source of this function."""
     import streamlit as st
 
+    from ui.page.page import page
     from ui.shell.focus import begin, current
-    from ui.shell.page import page
     from ui.shell.sidebar import sidebar
 
     begin()
@@ -242,7 +242,11 @@ def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
     That was measured as ten times the work of a Plotly figure.
     """
     shell = texts.ROOT / "ui" / "shell"
-    styles = [shell / "page.css", shell / "guidance" / "lesson_bar.css", *(shell / "presentation").glob("*.css")]
+    styles = [
+        shell.parent / "page" / "page.css",
+        shell / "guidance" / "lesson_bar.css",
+        *(shell / "presentation").glob("*.css"),
+    ]
     assert len(styles) == 4
     for path in styles:
         assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", path.read_text(encoding="utf-8")), path
@@ -265,7 +269,7 @@ def test_a_page_does_not_wait_until_the_trace_of_another_person_is_made(monkeypa
             assert end.wait(60)
         return f"trace of {sentence}"
 
-    monkeypatch.setattr("ui.shell.page.load_trace", load)
+    monkeypatch.setattr("ui.page.page.load_trace", load)
     monkeypatch.setattr(Page, "run", property(lambda self: self.focus.sentence))
     slow, quick = (Page("attention", Focus(sentence=sentence)) for sentence in ("slow", "quick"))
     with ThreadPoolExecutor() as pool:

@@ -113,7 +113,7 @@ def test_an_error_has_a_number_and_names_nothing_of_the_server(
     def broken(_: object) -> None:
         raise RuntimeError("torch 9.9 failed in /srv/app/secret.py")
 
-    monkeypatch.setattr("ui.shell.page.unlike_training", lambda *_: broken(_))
+    monkeypatch.setattr("ui.page.page.unlike_training", lambda *_: broken(_))
     app = open_app("attention")
     number = app.error[0].value.split("under the number ")[1][:6]
     assert f"number {number}" in caplog.text and "secret.py" in caplog.text

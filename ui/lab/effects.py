@@ -15,9 +15,9 @@ from transformer.predictions.comparison import Piece, word_diff
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from ui.lab.experiments import experiment_with
+from ui.page.page import Page
 from ui.shell.choice import one_of
 from ui.shell.guidance.way import read_aloud
-from ui.shell.page import Page
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain, common, number_text
 

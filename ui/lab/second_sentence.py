@@ -11,11 +11,11 @@ from transformer import Checkpoint, InputError
 from transformer.interventions.experiment import typed_ids
 from transformer.predictions.answer_probabilities import read_answer
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
 from ui.shell.offers import offer
-from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.words.texts import common, model_sentences
 

@@ -1,11 +1,11 @@
 """The head on a page that compares two runs: the one whose maps differ most, or the reader's choice."""
 
 from transformer.runs.head_places import Head
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.fitting import fit_model
 from ui.shell.focus import PLACE, Focus, default_focus, opening_focus
-from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.words.texts import common
 

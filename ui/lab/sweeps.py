@@ -11,7 +11,7 @@ import streamlit as st
 from charts.toolkit.style import signed, three_digits
 from transformer.attribution.attention_trust import spearman
 from ui.compute.store import Name, store
-from ui.shell.page import Page
+from ui.page.page import Page
 
 LARGE = 6e10  # weights of the layers × tokens × locations: about five seconds on one core
 CHECKED = 5  # largest numbers of the estimate, which are also measured

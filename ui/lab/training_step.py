@@ -12,9 +12,9 @@ from charts.toolkit.style import three_digits
 from charts.toolkit.words import say
 from transformer.layers.gradient_step import TrainingStep, training_step
 from ui.compute.jobs import jobs
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common, page_text, without_pictures
 

@@ -7,7 +7,7 @@ from charts.toolkit.style import three_digits
 from transformer.files.model_card import card_of, training_examples
 from transformer.predictions.answer_probabilities import read_answer
 from ui.compute.loading import checkpoint_path
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.words.texts import common
 
 # Smallest probability of an output that needs no such words: of a text, whose probability is a product over its tokens,

@@ -4,9 +4,9 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import latex_notation, number
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import PageText, as_plain

@@ -6,8 +6,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
+from ui.page.page import Page
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import PageText, as_plain

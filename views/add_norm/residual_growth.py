@@ -8,7 +8,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import localize
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.add_norm import residual_figures

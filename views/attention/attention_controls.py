@@ -7,10 +7,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.text.tokens import TokenSequence
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import Actions, Reveal, SelectCell, SelectToken, SetChoice
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page
 from ui.shell.reducer import Meaning, State
 from ui.shell.strip import choose_token
 from views.attention.attention_view_model import DRAWINGS, AttentionChoices, predicts_by_default

@@ -23,9 +23,9 @@ from charts.toolkit.words import localize, say
 from transformer.attention_maps.attention_path import AttentionPath
 from transformer.runs.attention_view import AttentionView
 from transformer.variants.layer_orders import SandwichLayer
+from ui.page.page import Page
 from ui.shell import focus as shared_focus
 from ui.shell.actions import Actions, SelectCell, SelectToken
-from ui.shell.page import Page
 from ui.shell.picture import picture_address
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State

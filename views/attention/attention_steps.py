@@ -14,9 +14,9 @@ from transformer.attention_maps.attention_arithmetic import RELATIVE, QueryArith
 from transformer.attention_maps.attention_path import AttentionPath, output_sum
 from transformer.layers.norms import norm_kind
 from transformer.runs.attention_view import AttentionView
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import one_of
-from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula, signed, tex_number

@@ -12,9 +12,9 @@ from transformer.attention_maps.attention_arithmetic import CellArithmetic, quer
 from transformer.layers.positional_encodings import rotary_of
 from transformer.runs.edit_specs import EditSpec
 from ui.lab.experiments import experiment_with
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.navigation import go_to
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.show.score_formula import score_formula, tex_number
 from ui.show.score_formula import signed as tex_signed

@@ -12,8 +12,8 @@ from transformer.interventions.head_importance import HeadEffect, head_effect
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.page import Page
 from ui.words.texts import PageText, as_plain, common, plain_word, token_name
 from views.attention.attention_view_model import AttentionViewModel
 

@@ -18,9 +18,9 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import SelectSentence
-from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common

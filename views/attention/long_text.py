@@ -12,11 +12,11 @@ from charts.toolkit.words import say
 from transformer.attention_maps.attention_path import AttentionPath
 from transformer.runs.head_places import Head
 from transformer.text.tokens import TokenSequence
+from ui.page.page import Page
 from ui.server.freed_memory import reuse_freed_memory
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectCell, SelectToken, SetChoice
 from ui.shell.long_texts import say_long_text
-from ui.shell.page import Page
 from ui.shell.reducer import Meaning, State, send
 from ui.shell.strip import choose_token
 from ui.show.drawings import show_map

@@ -12,9 +12,9 @@ from charts.toolkit.numbers import percent
 from charts.toolkit.words import say
 from transformer.attention_maps.token_groups import share_left_out, without_keys
 from transformer.attention_maps.whole_words import merge_into_words
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectCell, SelectToken
-from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.shell.strip import choose_token
 from ui.show.drawings import show_map

@@ -22,9 +22,9 @@ from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.quantity import QUANTITIES, Quantity, quantity_of
 from transformer.runs.attention_view import AttentionView
 from ui.compute.jobs import jobs
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import chosen_option, one_of
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.model_terms import embedding_scale
 from ui.words.texts import as_plain, common, page_texts

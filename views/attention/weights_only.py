@@ -3,9 +3,9 @@
 import streamlit as st
 
 from transformer.runs.head_places import Head
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page
 from views.attention.attention_controls import SHOW, STRETCH
 from views.attention.attention_picture import draw, places
 from views.attention.attention_view_model import AttentionChoices, attention_view_model

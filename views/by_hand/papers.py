@@ -17,7 +17,7 @@ from charts.documents.document_parts import (
     SheetTable,
 )
 from charts.toolkit.numbers import number
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.show.documents import document_of
 from ui.words import texts
 from views.by_hand.by_hand_view_model import ByHandViewModel, SheetChoices

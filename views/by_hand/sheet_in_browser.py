@@ -11,12 +11,12 @@ import streamlit as st
 
 from charts.canvas.module import by_hand_script
 from transformer.toy.by_hand import load_sheet
+from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell.actions import OpenPage
 from ui.shell.events import heard, one_of
 from ui.shell.fragments import fragment
 from ui.shell.navigation import pages
-from ui.shell.page import Page, guard
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import send
 from ui.show.figures import source_of

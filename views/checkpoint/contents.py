@@ -8,7 +8,7 @@ from charts.toolkit.words import localize
 from transformer.files.packaged_models import known_model
 from transformer.files.received_files import is_received
 from ui.compute.store import store
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import without_pictures
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel

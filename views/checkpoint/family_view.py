@@ -13,8 +13,8 @@ from transformer.files.names import OWN_CODE
 from transformer.files.verify import TOLERANCE, verify
 from ui.compute.jobs import jobs
 from ui.compute.loading import for_one_person, open_folder
+from ui.page.page import Page
 from ui.shell import focus as shared_focus
-from ui.shell.page import Page
 from ui.show.figures import show_table
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain

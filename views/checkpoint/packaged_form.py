@@ -7,8 +7,8 @@ from transformer.files.fetch_package import fetch_package
 from transformer.files.packaged_models import PACKAGED_MODELS, PackagedModel, installed_models, known_model
 from ui.compute.jobs import jobs
 from ui.compute.loading import for_one_person, search_again
+from ui.page.page import Page
 from ui.shell import focus as shared_focus
-from ui.shell.page import Page
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 

@@ -9,10 +9,10 @@ from charts.toolkit.numbers import whole
 from transformer.files.received_files import MAX_BYTES
 from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import MOST_OWN, keep
+from ui.page.page import Page
 from ui.server.limits import limits, public
 from ui.server.streamlit_private import forget_files
 from ui.shell import focus as shared_focus
-from ui.shell.page import Page
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 

@@ -15,8 +15,8 @@ from transformer.models import Model
 from transformer.toy.tiny_models import paper_model, tiny_llama
 from ui.compute.loading import choosable_checkpoints, config_of, load_checkpoint
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.page import Page
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain

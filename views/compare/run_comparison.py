@@ -15,8 +15,8 @@ from charts.toolkit.words import localize, say
 from transformer.predictions.comparison import MapDifference, Piece
 from ui.lab.next_sentence_class import next_sentence_line
 from ui.lab.shown_head import select_head
+from ui.page.page import Page
 from ui.shell.focus import start_of
-from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import Meaning
 from ui.show.drawings import show_map

@@ -7,7 +7,7 @@ from transformer.config import KINDS
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from ui.compute.loading import checkpoint_names, config_of
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.show.drawings import show_map
 from ui.words.texts import as_plain
 from views.compare.compare_view_model import Side

@@ -24,12 +24,12 @@ from ui.compute.loading import (
     readable_config,
 )
 from ui.lab.experiments import experiment_beside, experiment_with
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.actions import Actions, SelectCell, SetChoice
 from ui.shell.choice import one_of
 from ui.shell.offers import offer
-from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State
 from ui.show.figures import show_snippet, show_source, show_table

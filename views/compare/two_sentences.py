@@ -19,13 +19,13 @@ from transformer.predictions.comparison import (
 from ui.lab.experiments import experiment_with
 from ui.lab.second_sentence import suggested_sentence
 from ui.lab.shown_head import location
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.offers import offer
 from ui.shell.openings import examples_of
-from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source

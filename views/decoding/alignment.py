@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
+from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, in_code
 from views.decoding import decoding_figures

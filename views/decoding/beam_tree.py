@@ -10,9 +10,9 @@ from transformer.predictions.hypothesis_tree import BeamTree
 from transformer.predictions.hypothesis_tree import beam_tree as record_search
 from transformer.runs.decoding_strategies import Beam
 from ui.compute.jobs import jobs
+from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell.fragments import fragment
-from ui.shell.page import Page, guard
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain, common, in_code
 from views.decoding.beam_tree_figure import COLUMN, search_tree

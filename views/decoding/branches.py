@@ -6,8 +6,8 @@ All of them are kept with the original, in the session and in the address.
 import streamlit as st
 
 from charts.toolkit.style import signed, three_digits
+from ui.page.page import Page
 from ui.shell import choice, page_state
-from ui.shell.page import Page
 from ui.words.texts import as_plain
 from views.decoding import stepper
 from views.decoding.decoding_parts import marked

@@ -15,10 +15,10 @@ from transformer.runs.decoding_strategies import Strategy
 from ui.compute.loading import config_of, load_trace
 from ui.compute.store import store
 from ui.lab.effects import marked_text
+from ui.page.page import PROMPT_ONLY, Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.choice import chosen_option, one_of
-from ui.shell.page import PROMPT_ONLY, Page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import as_plain, page_texts, slider_format

@@ -17,9 +17,9 @@ from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
 from ui.lab.next_sentence_class import next_sentence_line
 from ui.lab.uncertain_output import uncertainty_note
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import one_of
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures

@@ -12,8 +12,8 @@ from charts.canvas.written_steps import StepBars, written_steps
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.predictions.decoding_steps import StepAttention
+from ui.page.page import Page, guard
 from ui.shell.fragments import fragment
-from ui.shell.page import Page, guard
 from ui.show.drawings import show_steps
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula

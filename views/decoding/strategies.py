@@ -5,9 +5,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.style import three_digits
+from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell.fragments import fragment
-from ui.shell.page import Page, guard
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain
 from views.decoding import decoding_figures

@@ -15,6 +15,7 @@ from ui.classroom.class_state import (
     Question,
 )
 from ui.classroom.stores import StoreError
+from ui.page.page import Page, guard
 from ui.shell import focus as shared_focus
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lesson_bar import step_focus
@@ -22,7 +23,6 @@ from ui.shell.guidance.lessons import Lesson, lessons
 from ui.shell.in_class import desk_session
 from ui.shell.in_class.questions import question_of
 from ui.shell.in_class.shared_view import write_view
-from ui.shell.page import Page, guard
 from ui.words import texts
 from views.desk.class_tables import read_options
 

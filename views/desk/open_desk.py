@@ -3,8 +3,8 @@
 import streamlit as st
 
 from ui.classroom.stores import StoreError, class_store
+from ui.page.page import Page
 from ui.shell.in_class import desk_session
-from ui.shell.page import Page
 from ui.words.texts import common, count_text
 
 

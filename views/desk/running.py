@@ -12,6 +12,7 @@ import streamlit as st
 from ui.classroom import class_state as classes
 from ui.classroom.class_state import OPEN, SHOWN, SOLVED, Change, Class, Question
 from ui.classroom.stores import StoreError
+from ui.page.page import Page, guard
 from ui.shell import focus as shared_focus
 from ui.shell.focus import CLASS
 from ui.shell.fragments import fragment
@@ -22,7 +23,6 @@ from ui.shell.in_class.questions import in_language, text_of
 from ui.shell.in_class.shared_view import open_view
 from ui.shell.in_class.student_names import student_name
 from ui.shell.navigation import page_names
-from ui.shell.page import Page, guard
 from ui.show.csv_files import as_csv
 from ui.words import texts
 from ui.words.texts import as_plain, common, page_text

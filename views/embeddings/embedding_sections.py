@@ -7,8 +7,8 @@ import streamlit as st
 from charts.toolkit.numbers import latex_notation, whole
 from charts.toolkit.style import percent_digits, three_digits
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, count_text
 from views.embeddings.embedding_row_figures import embedding_rows, embedding_window

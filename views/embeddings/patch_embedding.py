@@ -7,8 +7,8 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import latex_notation, number
 from charts.toolkit.style import three_digits
 from transformer.pictures.vision_transformer import PatchEmbedding
+from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain

@@ -21,10 +21,10 @@ from transformer.layers.feed_forward_units import Effect, UnitWords
 from transformer.predictions.answer_probabilities import PredictionRows, prediction_rows, softmax
 from transformer.runs.traces import Trace
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import FIRST_CHOSEN
-from ui.shell.page import Page
 from ui.shell.strip import is_chosen
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain, common, quoted_word

@@ -1,7 +1,7 @@
 """The strongest units of the token in focus, and the words that they promote."""
 
 from charts.toolkit.style import three_digits
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel

@@ -9,9 +9,9 @@ from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
 from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import SelectSentence
-from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain, common

@@ -10,9 +10,9 @@ from charts.toolkit.style import three_digits
 from charts.toolkit.words import localize
 from transformer.layers.feed_forward_units import UnitWords
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.feed_forward import activation_curve_figure, unit_figures

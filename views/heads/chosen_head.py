@@ -10,8 +10,8 @@ from transformer.heads.head_roles import choose_role, corpus_roles, head_roles, 
 from transformer.heads.induction import induction_test
 from transformer.heads.weight_patterns import place_shares, positional_tallies
 from transformer.text.sentence_files import SHIPPED
+from ui.page.page import Page
 from ui.shell.navigation import go_to
-from ui.shell.page import Page
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import PageText
 from views.heads.corpus import Corpus

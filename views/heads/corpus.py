@@ -17,8 +17,8 @@ from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_di
 from ui.compute.jobs import jobs
 from ui.compute.saved_roles import saved_roles
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.server.limits import limits
-from ui.shell.page import Page
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, model_sentences
 

@@ -9,9 +9,9 @@ import streamlit as st
 from charts.toolkit.numbers import percent
 from transformer.heads.head_roles import CorpusRole
 from transformer.text.tokens import TokenSequence
+from ui.page.page import Page
 from ui.shell.actions import SelectHead
 from ui.shell.choice import one_of
-from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import chosen_row, show_snippet, show_table
 from ui.words.texts import PageText, as_plain

@@ -21,11 +21,11 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.firing_list import in_context
 from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import SelectSentence
 from ui.shell.choice import chosen_option
 from ui.shell.guidance.way import mark_opened
-from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import chosen_row, show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common

@@ -5,9 +5,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig
 from transformer.heads.head_roles import CorpusRoles
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import chosen_option
-from ui.shell.page import Page
 from ui.words.texts import PageText
 from views.heads.corpus import SCOPES, Corpus, known_corpus
 from views.heads.heads_view_model import CORPUS_ORDERS, ORDERS, HeadsChoices

@@ -9,9 +9,9 @@ import streamlit as st
 from transformer.heads.annotated_words import aligned_pairs, annotated_sentences
 from transformer.heads.head_roles import CorpusRole
 from transformer.heads.role_measures import MEASURES, ROLES, HeadMeasures
+from ui.page.page import Page
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
-from ui.shell.page import Page
 from ui.show.figures import show_table
 from ui.words.texts import PageText
 from views.heads.finder import finder

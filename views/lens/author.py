@@ -21,10 +21,10 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.experiments import experiment_with
 from ui.lab.second_sentence import second_sentence
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_section
-from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table

@@ -11,10 +11,10 @@ from transformer.predictions.lens import Lens, decided_step, lens_stack, logit_l
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.store import store
 from ui.lab.uncertain_output import uncertainty_note
+from ui.page.page import Page
 from ui.shell import choice, page_state
 from ui.shell.choice import chosen_option
 from ui.shell.focus import FIRST_CHOSEN
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, common, in_code
 from views.lens.lens_figures import (

@@ -35,9 +35,9 @@ from transformer.runs.head_places import Head
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab.effects import mark
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.guidance.way import lead_to, mark_opened
-from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common

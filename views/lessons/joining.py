@@ -2,10 +2,10 @@
 
 import streamlit as st
 
+from ui.page.page import Page
 from ui.shell import focus as shared_focus
 from ui.shell.in_class import desk_session, membership
 from ui.shell.navigation import DESK, pages
-from ui.shell.page import Page
 
 _CODE = "join code"
 

@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.focus import Focus, address_of, current
 from ui.shell.guidance.guesses import score_of
@@ -13,7 +14,6 @@ from ui.shell.guidance.lesson_bar import begin_lesson, just_finished, step_focus
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_address import address_for_class
 from ui.shell.navigation import GROUPS
-from ui.shell.page import Page
 from ui.words import texts
 from views.lessons.bug_exercise import BUGS, EXERCISE
 from views.lessons.worksheet import Sheet, lesson_sheet, link_to, with_figures, worksheet

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from charts.documents.document_parts import Blanks, Paragraph, Part, Table
+from ui.page.page import Page
 from ui.shell.guidance.guesses import MOST_TRIES, Guess, Score, answered_questions, score_of
 from ui.shell.guidance.lessons import ANSWER, Lesson
-from ui.shell.page import Page
 from ui.show.documents import document_of
 from ui.words import texts
 from ui.words.texts import unmarked

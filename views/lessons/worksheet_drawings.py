@@ -18,10 +18,10 @@ from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.checked_models import checked_model
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.lens import logit_lens
+from ui.page.page import Page
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step
-from ui.shell.page import Page
 
 _LOG = logging.getLogger(__name__)
 _OF_VECTORS = {"embeddings": "token", "positions": "position", "add_norm": "sum", "feed_forward": "sum"}

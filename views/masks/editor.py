@@ -14,12 +14,12 @@ from transformer.runs.head_places import Head
 from transformer.text.word_spans import words_of
 from ui.compute.store import store
 from ui.lab.experiments import tried
+from ui.page.living_picture import without_words
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import Actions, PaintMask, SetChoice
-from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_mask_editor
-from ui.show.living_picture import without_words
 from ui.words.texts import label_in_words
 from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
 

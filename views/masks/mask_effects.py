@@ -17,8 +17,8 @@ from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab.effects import show_consequence
 from ui.lab.experiments import experiment_with
+from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.show.score_formula import score_formula

@@ -8,8 +8,8 @@ from transformer.config import PictureConfig
 from transformer.text.tokenizer import BLANK
 from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
 from ui.lab.uncertain_output import uncertain_output
+from ui.page.page import Page
 from ui.shell.focus import Focus
-from ui.shell.page import Page
 from ui.shell.picture import show_picture
 from ui.shell.selectors import work_of
 from ui.show.chips import Chip, ChipRow, chips

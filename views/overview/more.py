@@ -5,8 +5,8 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.trace_files import trace_to_bytes
+from ui.page.page import OF_WORDS, Page
 from ui.shell.navigation import GROUPS, pages_of
-from ui.shell.page import OF_WORDS, Page
 from ui.shell.selectors import text_for
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import page_text

@@ -3,12 +3,12 @@
 import streamlit as st
 
 from ui.compute.loading import checkpoint_names
+from ui.page.page import Page
 from ui.shell.focus import opening_focus
 from ui.shell.guidance.guesses import score_of
 from ui.shell.guidance.lesson_bar import begin_lesson, just_finished
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.guidance.routes import find_course
-from ui.shell.page import Page
 from ui.words.texts import language
 
 TOUR = "tour"  # in lessons/routes.toml

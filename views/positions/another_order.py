@@ -18,11 +18,11 @@ from transformer.runs.inputs import prompt_ids
 from transformer.text.tokens import Token
 from ui.compute.loading import load_trace
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectChip, SetChoice
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
-from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.shell.reducer import State
 from ui.show.chips import Chip, ChipRow, chips

@@ -17,9 +17,9 @@ from ui.compute.store import store
 from ui.lab.effects import say_expectations, show_consequence
 from ui.lab.experiments import experiment_with, tried
 from ui.lab.uncertain_output import uncertainty_note
+from ui.page.page import Page
 from ui.shell import focus as shared_focus
 from ui.shell.focus import is_at_the_opening, model_input
-from ui.shell.page import Page
 from views.surgery import edit_list
 from views.surgery.surgery_view_model import measured_by
 

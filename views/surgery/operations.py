@@ -20,11 +20,11 @@ from ui.compute.jobs import jobs
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import sweeps
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.focus import start_of
-from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.shell.selectors import selectors
 from ui.show.drawings import show_map

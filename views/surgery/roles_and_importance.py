@@ -11,7 +11,7 @@ from transformer.errors import CheckpointError
 from transformer.heads.head_roles import CorpusRoles
 from transformer.interventions.head_importance import Importance
 from ui.compute.saved_roles import saved_roles
-from ui.shell.page import Page
+from ui.page.page import Page
 
 
 def roles_and_importance(p: Page, found: Importance) -> None:

@@ -17,10 +17,10 @@ from transformer.runs.edits import steer
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
-from ui.shell.page import Page
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, common, model_sentences, slider_format

@@ -5,7 +5,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.text.tokenizer import Tokenizer
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.show.figures import show_formula
 from ui.words.texts import PageText, count_text, in_code
 from views.tokens.special_tokens import added_tokens

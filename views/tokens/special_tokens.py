@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
+from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.page import Page
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_table
 from ui.words.texts import PageText, as_plain, count_text, in_code

@@ -15,9 +15,9 @@ from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell.actions import Actions, SelectChip, SelectToken
 from ui.shell.choice import one_of
-from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.shell.strip import choose_token
 from ui.show.chips import Chip, ChipRow, chips

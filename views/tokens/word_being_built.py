@@ -7,9 +7,9 @@ from charts.toolkit.numbers import whole
 from transformer.text import tokenizations
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.tokenizer import Tokenizer
+from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell.fragments import fragment
-from ui.shell.page import Page, guard
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain, count_text, in_code, languages
 from views.tokens.token_figures import merge_tree

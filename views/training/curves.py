@@ -12,7 +12,7 @@ from transformer.files.model_card import began_as, checkpoint_step, had_fresh_se
 from transformer.training.recipe import Recipe
 from transformer.training.schedule import learning_rate
 from ui.compute.loading import load_history, recipe_of
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.shell.selectors import work_of
 from ui.show.figures import show_figure, show_formula, show_source, show_table
 from ui.words.figure_texts import problem_text

@@ -18,11 +18,11 @@ from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, N_HELD_OUT, ToyState, train_toy
 from ui.compute.jobs import TRAINING, Job, Report, Status, make_mine, this_session
 from ui.compute.store import store
+from ui.page.page import Page, guard
 from ui.server.limits import limits, without_folders
 from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.fragments import fragment
-from ui.shell.page import Page, guard
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.figure_texts import problem_text

@@ -16,7 +16,7 @@ from transformer.runs.traces import Trace
 from ui.compute.jobs import jobs
 from ui.compute.loading import checkpoint_names, checkpoints_folder
 from ui.compute.store import store
-from ui.shell.page import Page
+from ui.page.page import Page
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain
 

@@ -11,12 +11,12 @@ from charts.toolkit.style import percent_digits
 from transformer.files.snapshots import quantise
 from transformer.heads.sentence_through_training import Moment, map_change, moment_of
 from transformer.runs.head_places import Head
+from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.actions import SelectHead
 from ui.shell.fragments import fragment
 from ui.shell.long_texts import say_long_text
-from ui.shell.page import Page, guard
 from ui.shell.reducer import send
 from ui.shell.selectors import selectors
 from ui.show.drawings import show_map

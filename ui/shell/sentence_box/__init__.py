@@ -1,6 +1,6 @@
 """The sentence in a box above the figure on a phone, where the sidebar is folded away.
 
-A wide window has the box of the sidebar, and hides this one (``ui/shell/page.css``).
+A wide window has the box of the sidebar, and hides this one (``ui/page/page.css``).
 """
 
 from pathlib import Path

@@ -8,9 +8,9 @@ import numpy as np
 from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
 from transformer.runs.attention_view import AttentionView
+from ui.page.page import Page
 from ui.shell.actions import SelectToken
 from ui.shell.events import component, heard, whole_number
-from ui.shell.page import Page
 from ui.shell.picture import picture_address
 from ui.shell.reducer import send
 from ui.shell.strip import choose_token

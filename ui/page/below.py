@@ -9,8 +9,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from charts.canvas.module import painted_script
+from ui.page.page import guard
 from ui.shell.fragments import fragment
-from ui.shell.page import guard
 
 _PAINTED = "the first picture is painted"  # key in the session
 _component = st.components.v2.component("glassformer_painted", js=painted_script())

@@ -14,12 +14,12 @@ from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of
 from ui.compute.store import store
+from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.fitting import fit_trace
 from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import STOP, name_step
 from ui.shell.navigation import pages_of
-from ui.shell.page import Page
 from ui.show.drawings import show_living_picture
 
 KEY = "living picture"
