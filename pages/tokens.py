@@ -2,39 +2,28 @@
 
 import streamlit as st
 
-from charts.toolkit.words import localize
-from transformer.text.byte_pair_merges import merge_steps
+from transformer.runs.typed_tokens import most_divided_word
 from ui.page.page import Page, page
 from ui.shell.fitting import fit_trace
-from ui.show.figures import show_snippet, show_source
-from ui.words.texts import as_plain
-from views.tokens.counts import show_counts, snippet_of
-from views.tokens.special_tokens import odd_character, special_tokens
-from views.tokens.tokenization import token_cards, tokenizers_side_by_side
-from views.tokens.tokens_view_model import TokensViewModel
-from views.tokens.word_being_built import word_being_built
+from views.tokens import tokens_sections as sections
 
 
 def begins(p: Page) -> tuple[str, int]:
     """Begin at a word that consists of several tokens."""
     stack = p.trace.stacks[0]
-    return stack, TokensViewModel(p.trace, stack).divided_token
+    return stack, most_divided_word(p.trace.tokens(stack))
 
 
 with page("tokens", strip=False, begins=begins) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
-    for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(localize(note))}")
-    view_model = TokensViewModel(p.trace, p.focus.stack, p.focus.token)
-    token_cards(p, view_model)
-    word_being_built(p)
+    p.say_notes()
+    sections.token_cards(p)
+    sections.word_being_built(p)
     with st.container(key="token counts"):  # lessons cover it
-        show_counts(view_model, p.text)
+        sections.show_counts(p)
     st.subheader(p.text["compare"], anchor=False)
-    tokenizers_side_by_side(p, view_model)
+    sections.tokenizers_side_by_side(p)
     st.subheader(p.text["unknown"], anchor=False)
-    odd_character(p)
-    special_tokens(p, view_model)
-    tokenizer = p.checkpoint.tokenizer
-    show_source(type(tokenizer), merge_steps if tokenizer.kind == "BPE" else type(tokenizer).words)
-    show_snippet("tokens", snippet_of(p))
+    sections.odd_character(p)
+    sections.special_tokens(p)
+    p.code(type(p.checkpoint.tokenizer))

@@ -151,7 +151,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
-    from charts.figures import edit_effects, firing_strips, gradients
+    from charts.figures import edit_effects, firing_strips, gradients, token_boxes
     from transformer.predictions.lens import WordProbabilities
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, trust_figure
@@ -163,7 +163,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
     from views.positions import attention_change_figure, distance_figures, encoding_figures
-    from views.tokens import token_figures
     from views.training import time_lapse_figures
 
     n, numbers = len(tokens), np.random.default_rng(11)
@@ -305,6 +304,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]
         ),
         "map_strip": time_lapse_figures.map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], chosen=1),
-        "merge_tree": token_figures.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
-        "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),
+        "merge_tree": token_boxes.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
+        "token_lengths": token_boxes.token_lengths({"this": tokens, "other": target}),
     }

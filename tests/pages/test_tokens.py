@@ -7,8 +7,9 @@ import pytest
 import transformer
 from tests.pages.conftest import codes, is_fine, said
 from transformer.text.byte_pair_merges import merge_steps
+from ui.words.filled import filled
 from ui.words.texts import page_text
-from views.tokens.tokenization import kind_of
+from views.tokens.tokens_sections import kind_of
 
 TEXT = page_text("tokens")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -31,13 +32,13 @@ def test_counts_are_those_of_the_tokenizer(open_app, tiny_tokenizer, checkpoint)
 def test_the_start_of_the_target_is_given_and_its_end_is_predicted(open_app, tiny_checkpoint) -> None:
     own = said(open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE))
     given = said(open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE, target="Le parapluie."))
-    start = TEXT["target_start"].format(start="<s>")
+    start = filled(TEXT["target_start"], {"start": "<s>"}, markdown=True)
     trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
     ends = trace.prediction[-1].display == "</s>"
     assert start in own and start in given
-    assert (TEXT["target_end"].format(end="</s>") in own) == ends
-    assert TEXT["target_end"].partition("`")[0] not in given
-    assert TEXT["target_start"].partition("`")[0] not in said(
+    assert (filled(TEXT["target_end"], {"end": "</s>"}, markdown=True) in own) == ends
+    assert TEXT["target_end"].partition("{")[0] not in given
+    assert TEXT["target_start"].partition("{")[0] not in said(
         open_app("tokens", checkpoint="tiny-gpt", sentence=SENTENCE)
     )
 

@@ -22,6 +22,7 @@ from ui.words.translations import read_texts
 
 FILES = sorted(path for folder in ("ui", "views", "pages") for path in (ROOT / folder).rglob("*.py"))
 PAGES = sorted(path.parent.name for path in (ROOT / "views").glob("*/en.toml"))
+KIT = {"say": 0, "md": 0, "words": 0, "formula": 1}  # methods of ``Page``, and which argument names the text
 Texts = tuple[str, ...]  # the page, and the tables that lead to the text
 
 
@@ -95,7 +96,19 @@ class Asked(ast.NodeVisitor):
         if isinstance(function, ast.Attribute) and function.attr == "format":
             whole = not node.args and all(one.arg for one in node.keywords)
             self._ask(function.value, frozenset(str(one.arg) for one in node.keywords) if whole else None)
+        if isinstance(function, ast.Attribute) and function.attr in KIT and self.page:
+            self._ask_kit(node, KIT[function.attr])
         self.generic_visit(node)
+
+    def _ask_kit(self, node: ast.Call, place: int) -> None:
+        """Note the text that a method of ``Page`` is given by its dotted name, with the values for its fields."""
+        if len(node.args) > place and isinstance(node.func.value, ast.Name) and node.func.value.id == "p":
+            *tables, key = (key_of(node.args[place]) or "").split(r"\.")
+            if ".+" in "".join(tables):
+                tables, key = tables[: next(place for place, one in enumerate(tables) if ".+" in one)], ".+"
+            if key and (tables or key != ".+"):
+                values = frozenset(str(one.arg) for one in node.keywords)
+                self.found.append((node.lineno, (self.page, *tables), key, values))
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
         self._ask(node, None)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from charts.figures.token_boxes import merge_tree, token_lengths
 from transformer.text.tokens import Token, TokenSequence
-from views.tokens.token_figures import merge_tree, token_lengths
 
 
 def test_merged_pieces_stand_below_their_parts():

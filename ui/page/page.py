@@ -39,6 +39,7 @@ from ui.compute.loading import (
     readable_config,
     typed_checkpoints,
 )
+from ui.page.kit import Kit
 from ui.server.limits import public, without_folders
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
@@ -80,7 +81,7 @@ class _Finished(Exception):
     """Ends the page."""
 
 
-class Page:
+class Page(Kit):
     """Everything that a page works with, by name, so that a fragment or a callback may keep it.
 
     ``checkpoint`` and ``trace`` are looked up in ``ui.compute.store`` once per run of the script. They are shared by
@@ -90,6 +91,7 @@ class Page:
     """
 
     def __init__(self, name: str, focus: Focus) -> None:
+        super().__init__()
         self.name = name
         self.focus = focus
         self.token_is_chosen = True  # whether the reader chose a token; otherwise the page may choose its initial one
@@ -214,6 +216,10 @@ class Page:
         if own_image:
             imports += "from transformer.pictures.image_files import image_text\n"
         return f"{imports}\n{self.load_line}{trace}"
+
+    def say_notes(self) -> None:
+        """Write what the run has to say about its sentence, on a page without a strip, which would."""
+        _say(map(localize, self.trace.notes))
 
     def set_focus(self, **values: object) -> NoReturn:
         """Change the shared focus and the address, and run the page again.

@@ -269,12 +269,14 @@ def show_source(*things: Callable | type) -> None:
     _collapsed_code("show.source", ":material/code:", lambda: "\n\n\n".join(map(_with_place, things)), name=name)
 
 
-def show_snippet(name: str, code: str) -> None:
+def show_snippet(name: str, code: str | Callable[[], str]) -> None:
     """Show Python that reproduces a number outside the app, beginning with ``p.preamble``.
 
     It is not shown during a presentation. ``name`` is unique on the page.
     """
-    _collapsed_code("show.snippet", ":material/terminal:", lambda: code, name=f"snippet-{name}")
+    _collapsed_code(
+        "show.snippet", ":material/terminal:", code if callable(code) else lambda: code, name=f"snippet-{name}"
+    )
 
 
 def _with_place(thing: Callable | type) -> str:

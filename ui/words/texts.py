@@ -190,6 +190,11 @@ def common(key: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+def common_table(section: str) -> Mapping[str, str]:
+    """Return a table of the frame's texts."""
+    return read_texts(ROOT, "common", language())[section]
+
+
 def quote(words: str, *, most: int = 60) -> str:
     """Return typed or uploaded text in quotation marks, for use in a sentence; long text is shortened."""
     return repr(words if len(words) <= most else f"{words[:most]}…")

@@ -1,0 +1,160 @@
+"""The kit: texts escape what is put in; results are shared by their whole key, and print as Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import transformer
+from transformer.attention_maps.rollout import attention_rollout
+from transformer.runs.head_places import Head
+from transformer.runs.run import Run
+from ui.page import kit
+from ui.page.kit import Kit
+from ui.words.filled import Marked, code, filled, listed
+from ui.words.once_a_run import within_a_run
+from ui.words.texts import as_plain
+
+HOSTILE = "**b** [x](http://evil.example) <b> $x$ `c` {share} :material/home: www.evil.example"
+
+
+def test_a_value_is_escaped_in_markdown_and_left_alone_in_plain_text() -> None:
+    assert filled("say {token}.", {"token": HOSTILE}, markdown=True) == f"say {as_plain(HOSTILE)}."
+    assert filled("say {token}.", {"token": HOSTILE}, markdown=False) == f"say {HOSTILE}."
+
+
+def test_only_what_the_app_has_written_stays_markdown() -> None:
+    assert filled("{command}", {"command": Marked("`a`")}, markdown=True) == "`a`"
+    assert listed([Marked("`a`"), "*b*"]) == r"`a`, \*b\*" and isinstance(listed([]), Marked)
+
+
+def test_code_cannot_end_itself() -> None:
+    assert filled("{name:code}", {"name": "a`**b**"}, markdown=True) == "`aˋ**b**`" == code("a`**b**")
+    assert filled("{names:code}", {"names": ["a", "b"]}, markdown=True) == "`a` `b`"
+    assert filled("{names:code}", {"names": ["a", "b"]}, markdown=False) == "a b"
+
+
+def test_numbers_are_written_as_the_text_says() -> None:
+    values = {"share": np.float32(0.4321), "count": np.int64(6000), "score": 0.12345, "change": -0.5, "one": 1}
+    text = "{share:%} {count} {score} {change:+} {share:3} {count:tokens} {one:tokens}"
+    assert filled(text, values, markdown=True) == "43% 6,000 0.123 −0.5 0.432 6,000 tokens 1 token"
+
+
+def test_a_formula_keeps_its_braces_and_a_field_beside_a_word_is_filled() -> None:
+    text = r"$\frac{a}{b}_{i,j}$ sentence{score}{share:%}"
+    assert filled(text, {"score": " (1)", "share": 0.5}, markdown=False) == r"$\frac{a}{b}_{i,j}$ sentence (1)50%"
+
+
+@pytest.mark.parametrize(("text", "values"), [("{nothing}", {}), ("{count:noses}", {"count": 2})])
+def test_a_field_without_a_value_and_an_unknown_way_are_errors(text: str, values: dict) -> None:
+    with pytest.raises(KeyError):
+        filled(text, values, markdown=True)
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+
+class Session(Kit):
+    """A visitor's page about one sentence."""
+
+    name = "sample"
+    preamble = "import transformer\n\n"
+
+    def __init__(self, checkpoint: transformer.Checkpoint, sentence: str = "The cat sat.") -> None:
+        super().__init__()
+        self.checkpoint, self.run = checkpoint, Run(checkpoint, sentence)
+        self.trace = transformer.trace(checkpoint, sentence)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable:
+    """Return a function of the library that counts its calls; results are kept in a store of their own."""
+    monkeypatch.setattr(kit, "store", kit.store.__class__({"results": 10**6, "models": 1, "traces": 1, "figures": 1}))
+
+    def weigh(*arguments: object, **named: object) -> list:
+        weigh.calls += 1
+        return [weigh.calls]
+
+    weigh.calls, weigh.__module__, weigh.__qualname__ = 0, "transformer.runs.pretended", "weigh"
+    return weigh
+
+
+def test_two_sessions_share_a_result_only_if_everything_is_the_same(tiny_checkpoint, counted) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    head = Head("encoder", "self", 0, 1)
+
+    def ask(session: Session, *arguments: object, **named: object) -> list:
+        with within_a_run():
+            return session.calc(counted, *(arguments or (session.trace, 1, "a", head)), **named)
+
+    first = ask(Session(checkpoint))
+    assert ask(Session(checkpoint)) is first and counted.calls == 1
+    others = [
+        ask(Session(checkpoint, "The dog sat.")),  # another sentence
+        ask(one := Session(checkpoint), one.trace, 2, "a", head),  # another argument
+        ask(one, one.trace, 1.0, "a", head),  # equal, of another type
+        ask(one, one.trace, True, "a", head),
+        ask(one, one.trace, 1, "a", head._replace(head=0)),
+        ask(one, one.trace, 1, "a"),
+        ask(one, one.trace, 1, "a", named=head),  # a named one
+        ask(one, one.trace, 1, "a", other=head),
+        ask(one, one.checkpoint, 1, "a", head),
+        ask(one, one.trace, 1, "a", head, stamp=2),
+    ]
+    assert len({id(found) for found in (first, *others)}) == 11
+    counted.__qualname__ = "other"  # a function with the same name in another module, or the reverse
+    ask(one)
+    counted.__module__ = "charts.pretended"
+    ask(one)
+    assert counted.calls == 13
+
+
+def test_the_key_holds_the_whole_hash_of_the_files(tiny_checkpoint, counted) -> None:
+    """Digits that a page shows are not enough: two checkpoints with one path may share them."""
+    checkpoint = tiny_checkpoint("translator")
+    session = Session(checkpoint)
+    with within_a_run():
+        session.calc(counted, checkpoint)
+        whole = checkpoint.fingerprint
+        checkpoint.__dict__["fingerprint"] = whole[:-1] + ("0" if whole[-1] != "0" else "1")
+        try:
+            session.calc(counted, checkpoint)
+        finally:
+            checkpoint.__dict__["fingerprint"] = whole
+    assert counted.calls == 2
+
+
+def test_a_result_is_an_argument_of_another(tiny_checkpoint, counted) -> None:
+    session = Session(tiny_checkpoint("translator"))
+    with within_a_run():
+        rolled = session.calc(attention_rollout, session.trace, "encoder", name="rolled")
+        found = session.calc(counted, rolled, [1, (2,)], name="found", shows=("[0]",))
+        assert session.calc(counted, rolled, [1, (2,)], name="found") is found
+        assert session.calc(counted, rolled, [1, (3,)], name="found") is not found
+    assert session.python == (
+        "import transformer\n\n\nfrom transformer.attention_maps.rollout import attention_rollout\n"
+        "from transformer.runs.pretended import weigh\n\n"
+        "rolled = attention_rollout(trace, 'encoder')\nfound = weigh(rolled, [1, (2,)])\nprint(found[0])\n"
+        "found_2 = weigh(rolled, [1, (3,)])\n"
+    )
+
+
+def test_a_page_prints_only_what_a_reader_can_import(tiny_checkpoint) -> None:
+    session = Session(tiny_checkpoint("translator"))
+    with within_a_run():
+        for function in (as_plain, lambda trace: trace):
+            with pytest.raises(TypeError, match="which a reader cannot import"):
+                session.calc(function, session.trace)
+        with pytest.raises(TypeError, match="SimpleNamespace, which has no Python"):
+            session.calc(attention_rollout, SimpleNamespace())
+
+
+def test_what_a_fragment_computes_again_replaces_its_lines(tiny_checkpoint, counted) -> None:
+    session = Session(tiny_checkpoint("translator"))
+    for number in (1, 2):
+        with within_a_run():
+            session.calc(counted, session.checkpoint, number)
+    assert session.python.count("weigh_result") == 1 and "weigh(checkpoint, 2)" in session.python

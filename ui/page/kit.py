@@ -1,0 +1,277 @@
+"""What every page needs: texts that escape their values, results with their Python, options, tables.
+
+``Page`` inherits from ``Kit``:
+
+    found = p.calc(vocabulary_neighbours, p.checkpoint, token, name="near", wait="wait.neighbours")
+    p.say("nearest", token=found[0].label, similarity=found[0].cosine)
+    p.table([{"token": one.label, "cosine": one.cosine} for one in found], name="neighbours")
+    p.code()
+
+No page builds the key of a result, a snippet of Python, or escapes a text.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from transformer import Checkpoint, Trace
+from transformer.runs.run import Run
+from transformer.text.tokens import TokenSequence
+from ui.compute.jobs import jobs
+from ui.compute.store import store
+from ui.shell import choice
+from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from ui.words.filled import Marked, filled
+from ui.words.once_a_run import once_a_run
+from ui.words.texts import PageText, common, label_in_words, number_text, page_texts
+
+IMPORTABLE = ("transformer", "charts")  # what a reader's Python can import without Streamlit
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A value with its Python, its part of a key, and the checkpoint or run that it belongs to."""
+
+    value: object
+    python: str
+    key: Hashable
+    of: Checkpoint | Run | None
+
+
+@once_a_run
+def _known_of_this_run() -> dict[int, _Known]:
+    """Return the values of this run by ``id``; a session keeps its page, but never these."""
+    return {}
+
+
+@once_a_run
+def _variables_of_this_run() -> set[str]:
+    return set()
+
+
+class Kit:
+    """Part of ``Page``, which has its name, texts, checkpoint, trace, run, and the preamble of its Python."""
+
+    if TYPE_CHECKING:
+        name: str
+        text: PageText
+        checkpoint: Checkpoint
+        trace: Trace
+        run: Run
+        preamble: str
+
+    def __init__(self) -> None:
+        self._imports: dict[str, None] = {}
+        self._lines: dict[str, str] = {}  # Python by its variable
+        self._used: dict[Callable, None] = {}
+
+    # ---- texts ------------------------------------------------------------------------------------------------------
+
+    def words(self, key: str, /, **values: Any) -> str:
+        """Return a text of this page by its dotted name as plain text: for canvas, tables, figures."""
+        return filled(self._text_of(key), values, markdown=False)
+
+    def md(self, key: str, /, **values: Any) -> Marked:
+        """Return a text of this page as Markdown: for labels of widgets, captions, other texts."""
+        return Marked(filled(self._text_of(key), values, markdown=True))
+
+    def say(self, key: str, /, *, small: bool = False, icon: str = "", width: str = "stretch", **values: Any) -> None:
+        """Write a text of this page; ``icon`` is the name of one of Material's symbols."""
+        sign = f":material/{icon}: " if icon else ""
+        (st.caption if small else st.markdown)(sign + self.md(key, **values), width=width)
+
+    def formula(self, latex: str, key: str = "", /, **values: Any) -> None:
+        """Write a formula with its shapes below it."""
+        show_formula(latex, caption=self.md(key, **values) if key else "")
+
+    def _text_of(self, key: str) -> str:
+        found: Any = self.text
+        for name in key.split("."):
+            found = found[name]
+        return found
+
+    # ---- options ----------------------------------------------------------------------------------------------------
+
+    def option(self, name: str, options: Sequence[str], *, key: str, default: str = "", **more: Any) -> str:
+        """Draw a row of buttons, called ``[<name>]`` in the page's text, and kept in the address as ``key``."""
+        texts = (self.text, *page_texts(self.name))  # addresses that people kept may hold a name in any language
+        names = {
+            option: [
+                *(text[name][option] for text in texts if option in text.get(name, ())),
+                *choice.FORMER.get(f"{name}_{option}", ()),
+            ]
+            for option in options
+        }
+        return choice.one_of(self.text[name]["label"], names, default or options[0], key=key, **more)
+
+    def toggle(self, name: str, *, key: str, **more: Any) -> bool:
+        """Draw a switch, called ``<name>`` in the page's text, with ``<name>_help``."""
+        return choice.toggle(self.text[name], key=key, help=self.text.get(f"{name}_help"), **more)
+
+    def token(self, name: str, tokens: TokenSequence, default: int, *, key: str, **more: Any) -> int:
+        """Draw the choice of a token, called ``<name>`` in the page's text."""
+        labels = [number_text(place, label_in_words(label)) for place, label in enumerate(tokens.labels)]
+        more = {"owner": tokens.ids, "format_func": labels.__getitem__} | more
+        return choice.select(self.text[name], range(len(tokens)), default, key=key, **more)
+
+    # ---- results and their Python -----------------------------------------------------------------------------------
+
+    def calc(
+        self,
+        function: Callable,
+        /,
+        *arguments: Any,
+        name: str = "",
+        slow: bool = False,
+        stamp: Hashable = None,
+        wait: str = "",
+        shows: Sequence[str] = (),
+        **more: Any,
+    ) -> Any:
+        """Return ``function(*arguments, **more)``, computed once for all sessions; record its Python.
+
+        Two sessions share a result only if the function, all arguments and the checkpoint's files are the same.
+
+        Args:
+            function: A function of ``transformer`` or ``charts``, or a method of one of the ``arguments``' kinds,
+                which is called each time.
+            arguments: Plain values, ``p.checkpoint``, its model and tokenizer, ``p.trace``, and what ``calc`` and
+                ``known`` returned in this run.
+            name: Name of the result in the code, by default that of the function.
+            slow: Whether it takes a ``progress`` and runs as a job; the result is ``None`` once the reader has stopped
+                it.
+            stamp: What else the result depends on, such as when a file was changed.
+            wait: Text of the frame that is shown meanwhile.
+            shows: What the code prints of the result: ``shows=("[3].role", ".scores")``.
+            more: Named arguments.
+
+        Raises:
+            TypeError: For a function that a reader cannot import, or an argument without Python.
+        """
+        module, qualified = function.__module__, function.__qualname__
+        if module.split(".")[0] not in IMPORTABLE or "<" in qualified:
+            raise TypeError(f"calc got {module}.{qualified}, which a reader cannot import; move it to transformer")
+        owner = getattr(function, "__self__", None)
+        parts = [self._known_as(value) for value in (*arguments, *more.values())]
+        written = [part.python for part in parts[: len(arguments)]]
+        written += [f"{key}={part.python}" for key, part in zip(more, parts[len(arguments) :], strict=True)]
+        call = function.__name__
+        if owner is not None:
+            parts = [self._known_as(owner), *parts]
+            call = f"{parts[0].python}.{call}"
+        of = next((part.of for part in parts if isinstance(part.of, Run)), None)
+        of = of or next((part.of for part in parts if part.of is not None), self.checkpoint)
+        key = ("calc", module, qualified, stamp, tuple(more), *(part.key for part in parts))
+        if owner is not None:
+            found = function(*arguments, **more)
+        elif slow:
+            found = jobs.result(of, key, partial(_with_progress, function, arguments, more), saying=_reading)
+            if found is None:
+                return None
+        else:
+            found = store.get(of, key, partial(function, *arguments, **more), wait=wait)
+        if owner is None:
+            self._imports[f"from {module} import {qualified}"] = None
+        variable = self._write(name or f"{function.__name__}_result", f"{call}({', '.join(written)})")
+        for part in shows:
+            self._lines[f"print {variable}{part}"] = f"print({variable}{part})"
+        self._used[function] = None
+        return self._know(_Known(found, variable, key, of))
+
+    def known(self, value: Any, python: str, *, key: Hashable = None, imports: str = "") -> Any:
+        """Return ``value``, which ``calc`` then writes as ``python``; ``key`` is what identifies its content."""
+        if imports:
+            self._imports[imports] = None
+        return self._know(_Known(value, python, (python, key), None))
+
+    def code(self, *sources: Callable | type) -> None:
+        """Draw, collapsed, the Python of all results, and the source of their functions and ``sources``."""
+        show_source(*self._used, *sources)
+        show_snippet(self.name, lambda: self.python)
+
+    @property
+    def python(self) -> str:
+        """The Python of all that was computed: imports first."""
+        imports = "".join(f"{line}\n" for line in sorted(self._imports))
+        lines = "".join(f"{line}\n" for line in self._lines.values())
+        return self.preamble + "\n" * bool(imports) + imports + "\n" + lines
+
+    def _write(self, name: str, python: str) -> str:
+        """Record that a variable is this Python; return its name, numbered if this run has used it."""
+        used, variable, number = _variables_of_this_run(), name, 2
+        line = f"{variable} = {python}"
+        while variable in used and self._lines.get(variable) != line:
+            variable, number = f"{name}_{number}", number + 1
+            line = f"{variable} = {python}"
+        used.add(variable)
+        self._lines[variable] = line
+        return variable
+
+    def _know(self, known: _Known) -> Any:
+        if not isinstance(known.value, str | int | float | bool | None):  # those are their own Python
+            _known_of_this_run()[id(known.value)] = known
+        return known.value
+
+    def _known_as(self, value: Any) -> _Known:
+        """Return a value's Python and key.
+
+        Raises:
+            TypeError: If it has none.
+        """
+        if (found := _known_of_this_run().get(id(value))) is not None:
+            return found
+        if isinstance(value, Trace) and value is self.trace:
+            return _Known(value, "trace", self.run, self.run)
+        own, whole = self.checkpoint, Run(self.checkpoint, "")  # equal for equal files, languages and prompts
+        for part, python in ((own, ""), (own.model, ".model"), (own.tokenizer, ".tokenizer"), (own.config, ".config")):
+            if value is part:
+                return _Known(value, f"checkpoint{python}", (python, whole), own)
+        if isinstance(value, str | int | float | bool | None):
+            plain = float(value) if isinstance(value, float) else value  # NumPy's repr needs an import
+            return _Known(value, repr(plain), (type(plain).__name__, repr(plain)), None)
+        named = _fields_of(value)
+        parts = {name: self._known_as(part) for name, part in named.items()}
+        python, of = ", ".join(part.python for part in parts.values()), [part.of for part in parts.values() if part.of]
+        key = (type(value).__qualname__, *parts, *(part.key for part in parts.values()))
+        if type(value) is list:
+            return _Known(value, f"[{python}]", key, next(iter(of), None))
+        if type(value) is tuple:
+            return _Known(value, f"({python}{',' * (len(named) == 1)})", key, next(iter(of), None))
+        self._imports[f"from {type(value).__module__} import {type(value).__qualname__}"] = None
+        given = ", ".join(f"{name}={part.python}" for name, part in parts.items())
+        return _Known(value, f"{type(value).__qualname__}({given})", key, next(iter(of), None))
+
+    # ---- tables -----------------------------------------------------------------------------------------------------
+
+    def table(self, rows: Sequence[Mapping[str, Any]], *, name: str, caption: str = "", **more: Any) -> None:
+        """Show rows of plain values; a column is called by ``[column]`` in the page's text, if it is there."""
+        called = self.text.get("column", {})
+        show_table(pd.DataFrame(rows).rename(columns=called), name=name, caption=caption, **more)
+
+
+def _fields_of(value: Any) -> dict[str, Any]:
+    """Return the parts of a tuple, a list, or a data class or named tuple that a reader can import.
+
+    Raises:
+        TypeError: If it is none of them.
+    """
+    if type(value) in (tuple, list):
+        return {str(place): part for place, part in enumerate(value)}
+    if type(value).__module__.split(".")[0] in IMPORTABLE:
+        if is_dataclass(value):
+            return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+        if hasattr(value, "_asdict"):
+            return value._asdict()
+    raise TypeError(f"calc got a {type(value).__name__}, which has no Python; pass it through ``known``")
+
+
+def _with_progress(function: Callable, arguments: tuple, more: Mapping[str, Any], report: Callable) -> Any:
+    return function(*arguments, progress=report, **more)
+
+
+def _reading(done: int, total: int) -> str:
+    return common("sentences.reading", done=done, total=total)
