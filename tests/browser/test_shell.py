@@ -64,6 +64,18 @@ def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
         assert (chosen(page, "Layer"), chosen(page, "Head")) == ("1", "1")
 
 
+def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_former_page(
+    start_app: Callable[..., str], checkpoints_folder: Path, seats: Seats
+) -> None:
+    with seats.taken() as seat:
+        page = seat.page
+        page.goto(f"{start_app(checkpoints_folder)}/paths?layer=1&head=1")
+        settle(page)
+        expect(page.get_by_role("heading", name="Compare", exact=True, level=1)).to_be_visible()
+        expect(page.get_by_role("dialog")).to_have_count(0)  # "Page not found"
+        assert address(page) == {"layer": "1", "head": "1", "compare_more": "vectors"}
+
+
 @pytest.mark.nightly  # every run opens addresses in new tabs with all controls changed (test_history.py, test_links.py)
 def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: Callable[..., Page]) -> None:
     """Two people, each with their own focus, until one opens a copied address of the other."""

@@ -168,9 +168,10 @@ def navigation() -> StreamlitPage:
         heading = common("navigation.laboratory") if title == "laboratory" else ""
         shown.setdefault(heading, []).extend(existing[entry.name] for entry in group if entry.name in existing)
     first = next(iter(existing))
-    name = urlsplit(st.context.url or "").path.rpartition("/")[2]
-    if name == first or name in FORMER:
-        next(iter(shown.values())).append(_by_its_name(name, existing))
+    shown[""].extend(_former_page(name, existing) for name in FORMER)
+    if urlsplit(st.context.url or "").path.rpartition("/")[2] == first:  # it is served at "/"
+        lead = partial(_lead_from, first, existing)
+        shown[""].append(st.Page(lead, title=existing[first].title, url_path=first, visibility="hidden"))
     _announce(existing)
     page = st.navigation(shown, position="top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
@@ -214,11 +215,24 @@ def _open_named_page(existing: dict[str, StreamlitPage]) -> None:
         _lead_from(named, existing)
 
 
-def _by_its_name(name: str, existing: dict[str, StreamlitPage]) -> StreamlitPage:
-    """Return a page at ``/name``, which is the first page, served at "/", or a former one."""
-    wanted = FORMER.get(name, name)
-    lead = partial(_lead_from, name, existing)
-    return st.Page(lead, title=existing[wanted].title, url_path=name, visibility="hidden")
+def _former_page(name: str, existing: dict[str, StreamlitPage]) -> StreamlitPage:
+    """Return the page at a former address, whose file leads on.
+
+    Without the file, Streamlit would show "Page not found" if this is the first request to a new server.
+    """
+    title = existing[FORMER[name]].title
+    return st.Page(REPOSITORY / "pages" / f"{name}.py", title=title, url_path=name, visibility="hidden")
+
+
+def lead_from_former(name: str) -> NoReturn:
+    """Open the page that has the content of a former one, from the file of the former page.
+
+    Streamlit runs such a file alone if it is the first request to a new server; see ``ui.page.page``.
+    """
+    if "focus" not in st.session_state:  # app.py has not run
+        navigation()
+        st.rerun()
+    _lead_from(name, pages())
 
 
 def _lead_from(name: str, existing: dict[str, StreamlitPage]) -> NoReturn:
