@@ -11,7 +11,7 @@ from tests.conftest import ROOT, open_by_address
 from tests.pages.conftest import is_fine, said
 from transformer.files.layout import config_of
 from ui.shell.focus import Focus, fit_sentence
-from ui.shell.navigation import OF_TEXT
+from ui.shell.navigation import ENTRIES
 from ui.shell.openings import opening_of
 from ui.shell.picture import picture_data
 from ui.words.texts import common, model_sentences, page_text, pictures
@@ -55,7 +55,7 @@ def test_the_sheet_and_the_test_pictures() -> None:
     assert len(data["examples"]) == len(texts) == len(set(texts)) >= 20
 
 
-@pytest.mark.parametrize("name", OF_TEXT)
+@pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if "image" not in entry.reads])
 def test_a_page_about_text_says_in_one_line_that_it_needs_a_model_of_text(name: str) -> None:
     app = opened(name)
     (line,) = app.info
@@ -94,3 +94,9 @@ def test_attention_names_the_class_token_and_says_why_it_is_chosen() -> None:
     assert row["hint"].startswith(text["class_token_why"]) and "[CLS]" in row["title"]
     patch = opened("attention", token="7")
     assert f"**{text['class_token']}**, head" not in said(patch)
+
+
+def test_next_leads_to_the_next_page_that_reads_images() -> None:
+    """The page after Embeddings is Positions, which has nothing to show for an image."""
+    (link,) = [one for one in opened("embeddings").get("page_link") if one.proto.icon.endswith("arrow_forward:")]
+    assert link.proto.page == "attention"

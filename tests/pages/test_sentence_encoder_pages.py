@@ -11,10 +11,9 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.transformer.families.test_sentence_encoders import TEXTS, saved
 from transformer.layers.embedding_space import parts_of_cosine
-from ui.page.page import OF_WORDS
-from ui.shell.navigation import GROUPS
+from ui.shell.navigation import ENTRIES
 
-PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists and entry.name != "lessons"]
+PAGES = [name for name, entry in ENTRIES.items() if entry.exists and name != "lessons"]
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +32,7 @@ def test_every_page_shows_it_or_says_why_not(
     app = open_app(page, checkpoint="encoder", sentence=TEXTS[0])
     is_fine(app)
     without = [line.value for line in app.info if "encoder without an output head" in line.value]
-    assert bool(without) == (page in OF_WORDS)
+    assert bool(without) == (ENTRIES[page].of_output)
     assert "turns a sentence into a vector" in said(app), "in the sidebar"
     if page != "by_hand":  # it speaks of other models, too, as do the definitions of terms
         about_blanks = [line for line in said(app).splitlines() if "blank" in line and not line.startswith("- **")]

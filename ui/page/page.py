@@ -54,7 +54,7 @@ from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
 from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text, shows_one_layer
 from ui.shell.masked_word_choice import choose_masked_word
-from ui.shell.navigation import OF_TEXT, links_onward, navigation, place_among_pages
+from ui.shell.navigation import ENTRIES, Entry, links_onward, mark_laboratory, navigation
 from ui.shell.own_files import own_files
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
@@ -70,7 +70,6 @@ from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
 
-OF_WORDS = ("decoding", "surgery", "lens")  # pages about one token of the output, or a class
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
 FRAME_STYLE = Path(__file__).with_name("page.css")
@@ -363,8 +362,8 @@ def _draw_frame(
     corrections = (*corrections, *misfits)
     if lesson is None:  # its questions are about its own sentence
         sentence_box(p.name, p.focus, p.checkpoint.config)
-    if p.name in OF_TEXT and p.reads_pictures:
-        p.nothing_to_show(common("problem.needs_text", name=as_plain(p.checkpoint.name)))
+    if lacking := ENTRIES.get(p.name, Entry(p.name)).lacks(p.checkpoint.config):
+        p.nothing_to_show(common(f"problem.{lacking}", name=as_plain(p.checkpoint.name)))
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
     p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, room)
@@ -373,12 +372,11 @@ def _draw_frame(
         p.nothing_to_show(say_long_text(p.run, "page"))
     needs = needs(p) if callable(needs) else needs
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
-    shows_nothing = p.encodes_sentences and p.name in OF_WORDS
-    if lesson is None and not is_presenting() and not shows_nothing:  # a lesson or an instructor says what to notice
+    if lesson is None and not is_presenting():  # a lesson or an instructor says what to notice
         with look:
             _look_for(p.text, p.checkpoint.config)
     with hints:
-        place_among_pages(p.name, shown=lesson is None and not is_presenting())
+        mark_laboratory(p.name)
         if not is_presenting():
             with st.container(width="content"):
                 glossary_panel(p.name)
@@ -399,9 +397,6 @@ def _draw_frame(
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
         places["predicted"] = bool(predicts and predicts(p))
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
-    if shows_nothing:
-        lacking = "no_image_words" if p.reads_pictures else "no_words"
-        p.nothing_to_show(common(f"problem.{lacking}", name=as_plain(p.checkpoint.name)))
     lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear
     with lines:
         about_sentence = (*map(localize, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()

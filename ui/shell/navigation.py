@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from transformer.config import ModelConfig
-from ui.compute.loading import REPOSITORY
+from ui.compute.loading import REPOSITORY, readable_config
 from ui.server.settings import settings
 from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
 from ui.shell import address, page_state
@@ -24,21 +24,10 @@ from ui.words.texts import common, page_text
 SIDEBAR_WIDTH = 280  # pixels
 DESK = "desk"  # the instructor's page, on a server that has a secret for it
 NO_SENTENCE = ("by_hand", "checkpoint", DESK, "lessons")  # pages that show no sentence
-OF_TEXT = (  # pages that show nothing for a model that reads images
-    "tokens",
-    "positions",
-    "add_norm",
-    "feed_forward",
-    "masks",
-    "surgery",
-    "lens",
-    "compare",
-    "training",
-)
+TEXT, TEXT_OR_IMAGE = ("text",), ("text", "image")
 FORMER = {"glossary": "overview", "bugs": "lessons", "paths": "compare"}  # where older links lead
 # The choices there that show the content of the former page.
 _SHOWING = {"bugs": {"exercise": "bugs"}, "paths": {"compare_more": "vectors"}}
-_ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
 LABORATORY_SIGN = ":material/science:"  # sign before the name of each laboratory page, and on the page itself
 
 
@@ -46,11 +35,14 @@ LABORATORY_SIGN = ":material/science:"  # sign before the name of each laborator
 class Entry:
     """One page; ``name`` is its file ``pages/<name>.py``, its address and the name of its text.
 
-    ``in_menu`` says whether the page is in the row above the pages or in one of its menus. The row has no space for
-    more. A ``wide`` page opens without the sidebar.
+    It declares what it reads: ``reads`` lists the inputs of the models that it shows something of, and with
+    ``of_output`` it needs a model that predicts tokens or a class. ``in_menu`` says whether the page is in the row
+    above the pages or in one of its menus. The row has no space for more. A ``wide`` page opens without the sidebar.
     """
 
     name: str
+    reads: tuple[str, ...] = TEXT_OR_IMAGE
+    of_output: bool = False
     in_menu: bool = True
     wide: bool = False
 
@@ -64,6 +56,14 @@ class Entry:
         """Whether the file of the page exists."""
         return f"{self.name}.py" in _files()
 
+    def lacks(self, config: ModelConfig) -> str:
+        """Return the name of the line (``common("problem.…")``) why the page shows nothing of a model, or ""."""
+        if config.reads_images and "image" not in self.reads:
+            return "needs_text"
+        if self.of_output and config.encodes_sentences:
+            return "no_image_words" if config.reads_images else "no_words"
+        return ""
+
 
 @once_a_run
 def _files() -> frozenset[str]:
@@ -75,29 +75,30 @@ def _files() -> frozenset[str]:
 GROUPS: dict[str, tuple[Entry, ...]] = {
     "follow": (
         Entry("overview"),
-        Entry("tokens"),
+        Entry("tokens", reads=TEXT),
         Entry("embeddings"),
-        Entry("positions"),
+        Entry("positions", reads=TEXT),
         Entry("attention"),
         Entry("heads"),
-        Entry("add_norm"),
-        Entry("feed_forward"),
-        Entry("decoding"),
+        Entry("add_norm", reads=TEXT),
+        Entry("feed_forward", reads=TEXT),
+        Entry("decoding", of_output=True),
     ),
     "laboratory": (
         Entry("by_hand", wide=True),
-        Entry("masks"),
-        Entry("surgery"),
-        Entry("lens"),
-        Entry("compare"),
-        Entry("training"),
+        Entry("masks", reads=TEXT),
+        Entry("surgery", reads=TEXT, of_output=True),
+        Entry("lens", reads=TEXT, of_output=True),
+        Entry("compare", reads=TEXT),
+        Entry("training", reads=TEXT),
         Entry("checkpoint"),
     ),
     "learn": (Entry("lessons"), Entry(DESK, in_menu=False, wide=True)),
 }
+ENTRIES = {entry.name: entry for group in GROUPS.values() for entry in group}
 _IN_LABORATORY = frozenset([entry.name for entry in GROUPS["laboratory"]])
-_WIDE = frozenset([entry.name for group in GROUPS.values() for entry in group if entry.wide])
-_IN_NO_MENU = frozenset([entry.name for group in GROUPS.values() for entry in group if not entry.in_menu])
+_WIDE = frozenset([name for name, entry in ENTRIES.items() if entry.wide])
+_IN_NO_MENU = frozenset([name for name, entry in ENTRIES.items() if not entry.in_menu])
 
 
 @once_a_run
@@ -112,7 +113,7 @@ def pages() -> dict[str, StreamlitPage]:
 
 def pages_of(config: ModelConfig) -> dict[str, StreamlitPage]:
     """Return the existing pages that show something of a model."""
-    return {name: page for name, page in pages().items() if not (config.reads_images and name in OF_TEXT)}
+    return {name: page for name, page in pages().items() if not ENTRIES[name].lacks(config)}
 
 
 @lru_cache(maxsize=32)  # languages; creating seventeen pages takes 3 ms of the 50 ms of a run
@@ -132,24 +133,19 @@ def _make_pages(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) 
     }
 
 
-def is_in_laboratory(name: str) -> bool:
-    """Return whether a page belongs to the laboratory."""
-    return name in _IN_LABORATORY
-
-
 @once_a_run
 def page_names() -> list[str]:
     """Return the names of existing pages, first in the order of the forward pass, then of the laboratory."""
-    files = _files()
-    return [entry.name for group in GROUPS.values() for entry in group if f"{entry.name}.py" in files]
+    return [name for name, entry in ENTRIES.items() if entry.exists]
 
 
 def neighbours_of(name: str) -> tuple[str | None, str | None]:
-    """Return the names of the pages before and after a page, in the order of ``page_names``.
+    """Return the names of the pages before and after a page, of those that show something of the current model.
 
     They are ``None`` if there is none, and for a page that is not in the list.
     """
-    order = page_names()
+    config = readable_config(current().checkpoint)
+    order = [one for one in page_names() if one == name or config is None or not ENTRIES[one].lacks(config)]
     if name not in order:
         return None, None
     place = order.index(name)
@@ -264,17 +260,10 @@ def leave_for(name: str, **focus_values: object) -> NoReturn:
     address.open_page(name, existing[name])
 
 
-def place_among_pages(name: str, *, shown: bool) -> None:
-    """Draw the badge of the laboratory and an arrow to the next page near the title.
-
-    The arrow's text is a tooltip and is read by screen readers.
-    """
-    if is_in_laboratory(name):
+def mark_laboratory(name: str) -> None:
+    """Draw the badge of a page of the laboratory."""
+    if name in _IN_LABORATORY:
         st.badge(common("navigation.laboratory"), icon=LABORATORY_SIGN, color="gray", width="content")
-    _, after = neighbours_of(name)
-    if shown and after:
-        with st.container(width="content", key="next page"):
-            _link(after, "after", help=common("navigation.after", page=pages()[after].title), **_ARROW)
 
 
 def links_onward(name: str) -> None:
@@ -286,7 +275,7 @@ def links_onward(name: str) -> None:
                 _link(before, "before", icon=":material/arrow_back:")
         with st.container(width="content"):
             if after:
-                _link(after, "after", **_ARROW)
+                _link(after, "after", icon=":material/arrow_forward:", icon_position="right")
 
 
 def _link(name: str, text: str, **more: str) -> None:

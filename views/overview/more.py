@@ -5,7 +5,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.trace_files import trace_to_bytes
-from ui.page.page import OF_WORDS, Page
+from ui.page.page import Page
 from ui.shell.navigation import GROUPS, pages_of
 from ui.shell.selectors import text_for
 from ui.show.figures import show_formula, show_snippet, show_source
@@ -45,10 +45,8 @@ def _show_next_pages(p: Page) -> None:
     """List the other pages of the first group, with their questions, in the order of the forward pass."""
     existing = pages_of(p.checkpoint.config)
     names = [entry.name for entry in next(iter(GROUPS.values()))[1:]]
-    if (
-        p.encodes_sentences
-    ):  # a page about one token of the output would be empty; Compare shows what such a model is for
-        names = [name for name in names if name not in OF_WORDS] + ["compare"]
+    if p.encodes_sentences:
+        names.append("compare")  # it shows what such a model is for
     st.markdown(f"#### {p.text['next']}")
     for name in names:
         if name in existing:
