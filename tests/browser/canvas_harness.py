@@ -25,7 +25,6 @@ from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from ui.shell.actions import Action, Actions, SelectCell, SelectHead, SelectToken
 from ui.shell.frame import bring_canvas
 from ui.show.drawings import show_grid, show_lines, show_map, show_mask_editor, show_overview
 
@@ -182,17 +181,17 @@ def main() -> None:
     scene, state = st.query_params.get("scene", "map"), st.session_state
     figure = drawn(scene, state)
     if scene == "mask":
-        show_mask_editor(figure, key=scene, means=remember("stroke"))
+        show_mask_editor(figure, key=scene, on_paint=remember("stroke"))
     elif scene in GRIDS or scene.startswith("heads"):
-        show_grid(figure, key=scene, means=remember("head"))
+        show_grid(figure, key=scene, on_click=remember("head"))
     elif scene.endswith("overview"):
-        show_overview(figure, key=scene, means=remember("head"))
+        show_overview(figure, key=scene, on_click=remember("head"))
     elif scene == "lines":
-        show_lines(figure, key=scene, means=remember("token"))
+        show_lines(figure, key=scene, on_click=remember("token"))
     elif scene == "scores":
         show_map(figure, key=scene)
     else:
-        show_map(figure, key=scene, means=remember("cell"))
+        show_map(figure, key=scene, on_click=remember("cell"))
     st.text(f"runs {state.setdefault('runs', 0)}")
     state["runs"] += 1
     for name in ("cell", "head", "token", "stroke"):
@@ -200,24 +199,16 @@ def main() -> None:
             st.text(f"{name} {state[name]}")
 
 
-def remember(name: str) -> Callable[[object, Action], Actions]:
+def remember(name: str) -> Callable[[object], None]:
     """Select what was clicked in the figure."""
 
-    def means(_state: object, action: Action) -> Actions:
-        match action:
-            case SelectCell(query, key):
-                st.session_state[name] = (query, key)
-            case SelectHead(layer, head, None):
-                st.session_state[name] = HeadChoice(layer, head)
-            case SelectHead(layer, head, stack, kind):
-                st.session_state[name] = AnyHead(stack, kind, layer, head)
-            case SelectToken(token):
-                st.session_state[name] = token
-            case _:
-                st.session_state[name] = action
-        return ()
+    def on_click(chosen: object) -> None:
+        if isinstance(chosen, dict):
+            places = tuple(chosen[part] for part in ("stack", "kind", "layer", "head") if part in chosen)
+            chosen = AnyHead(*places) if "stack" in chosen else HeadChoice(*places)
+        st.session_state[name] = tuple(chosen) if name == "cell" else chosen
 
-    return means
+    return on_click
 
 
 if __name__ == "__main__":

@@ -245,7 +245,7 @@ def test_the_space_bar_paints_on_a_mask(in_the_app):
     assert canvas.live().startswith("‘·The’ looks at ‘<s>’: 0.196")
     canvas.page.keyboard.press(" ")
     assert canvas.live().startswith("‘·The’ looks at ‘<s>’: masked")
-    canvas.says("stroke PaintMask(cells=(SelectCell(query=1, key=0),), allowed=False)")
+    canvas.says("stroke Stroke(cells=(Cell(query=1, key=0),), allowed=False)")
 
 
 def test_a_zoomed_map_keeps_its_letters_when_it_is_laid_out_again(show):

@@ -18,7 +18,6 @@ from transformer.heads.removed_head import removed_head
 from transformer.heads.role_files import load_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
-from ui.shell.actions import SelectSentence
 from ui.words.texts import common, page_text
 from views.heads import head_card
 
@@ -167,12 +166,12 @@ def test_a_chosen_example_is_read_by_all_pages(tiny_checkpoint: Callable, monkey
     habits = head_habits(checkpoint, sentences)[Head("decoder", "self", 1, 1)]
     one = habits.main.examples[0]
     sent = []
-    monkeypatch.setattr(head_card, "send", sent.append)
+    monkeypatch.setattr(head_card, "select_sentence", lambda *chosen: sent.append(chosen))
     monkeypatch.setattr(
         st, "session_state", {f"data {head_card._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=[0]))}
     )
     head_card._chosen(SimpleNamespace(checkpoint=checkpoint), [one], SimpleNamespace(sentences=sentences))
-    assert sent == [SelectSentence(sentences[one.sentence], one.query)]
+    assert sent == [(sentences[one.sentence], one.query)]
 
 
 @pytest.mark.parametrize("checkpoint", ["vit-digits"])

@@ -14,7 +14,6 @@ from charts.toolkit.payload_bytes import unpack
 from tests.triggers import trigger
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from ui.shell.actions import PaintMask, SelectCell, SelectHead, SelectToken
 from ui.show import drawings
 
 
@@ -51,19 +50,15 @@ def script() -> None:
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
     said = streamlit.session_state.setdefault("said", [])
 
-    def means(_state: object, action: object) -> tuple:
-        said.append(action)
-        return ()
-
-    show_map(attention_map(view(), head=1, selected=(2, 3)), key="map", means=means)
+    show_map(attention_map(view(), head=1, selected=(2, 3)), key="map", on_click=said.append)
     values = numpy.array([[1.0, -2.0], [0.0, 3.0]])
     show_map(value_map(values, scale="diverging", **labels), key="values")
     grid = attention_grid([view(layer=0), view(layer=1)], selected=(1, 0))
-    show_grid(grid, key="grid", means=means)
-    show_lines(attention_lines(view(), heads=[1]), key="lines", means=means)
-    show_mask_editor(mask_editor(view(), head=0, own=view().allowed), key="mask", means=means)
+    show_grid(grid, key="grid", on_click=said.append)
+    show_lines(attention_lines(view(), heads=[1]), key="lines", on_click=said.append)
+    show_mask_editor(mask_editor(view(), head=0, own=view().allowed), key="mask", on_paint=said.append)
     every = attention_overview([[view(layer=0)]])
-    show_overview(every, key="every", means=means)
+    show_overview(every, key="every", on_click=said.append)
     streamlit.session_state["runs"] = streamlit.session_state.get("runs", 0) + 1
 
 
@@ -95,14 +90,14 @@ def test_a_map_without_anything_to_do_cannot_be_clicked(app):
 
 
 CLICKS = {
-    "map": ("click", {"query": 2, "key": 3}, SelectCell(query=2, key=3)),
-    "grid": ("click", {"layer": 1, "head": 1}, SelectHead(layer=1, head=1)),
-    "lines": ("click", {"token": 2}, SelectToken(2)),
-    "mask": ("edit", {"cells": [0, 1, 2, 3], "allowed": False}, PaintMask((SelectCell(0, 1), SelectCell(2, 3)), False)),
+    "map": ("click", {"query": 2, "key": 3}, (2, 3)),
+    "grid": ("click", {"layer": 1, "head": 1}, {"layer": 1, "head": 1}),
+    "lines": ("click", {"token": 2}, 2),
+    "mask": ("edit", {"cells": [0, 1, 2, 3], "allowed": False}, (((0, 1), (2, 3)), False)),
     "every": (
         "click",
         {"stack": "decoder", "attention": "cross", "layer": 0, "head": 1},
-        SelectHead(0, 1, "decoder", "cross"),
+        {"stack": "decoder", "kind": "cross", "layer": 0, "head": 1},
     ),
 }
 
@@ -175,7 +170,7 @@ def test_a_click_that_does_not_fit_the_map_is_none(value):
 def test_a_click_on_a_head_that_is_gone_is_none(value):
     shown = {HeadChoice(0, 0), HeadChoice(0, 1)}
     assert drawings.read_head(value, shown) is None
-    assert drawings.read_head({"layer": 0, "head": 1}, shown) == SelectHead(0, 1)
+    assert drawings.read_head({"layer": 0, "head": 1}, shown) == {"layer": 0, "head": 1}
 
 
 @pytest.mark.parametrize("stack", ["encoder", None, [], {}, 7])
@@ -190,6 +185,4 @@ def test_a_click_on_a_token_that_is_gone_is_none():
 
 @pytest.mark.parametrize("key", ["map", "grid"])
 def test_what_is_said_of_a_picture_that_has_been_left_changes_nothing(key):
-    drawings._send_event(
-        key, "click", lambda value: value, lambda *_: pytest.fail()
-    )  # outside of any run there is no state either
+    drawings._hear(key, "click", lambda value: value, lambda *_: pytest.fail())  # outside of any run there is no state

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from ui.shell.actions import SelectChip
 from ui.show.chips import Chip, ChipRow, chips_data, read_choice
 
 
@@ -34,4 +33,4 @@ NO_CHOICES += [{"row": True, "card": 0}, {"row": 0.5, "card": 0}, {"row": "0", "
 @pytest.mark.parametrize("value", NO_CHOICES, ids=repr)
 def test_a_click_on_no_card_is_none(value):
     assert read_choice(value, (3, 1)) is None
-    assert read_choice({"row": 1, "card": 0}, (3, 1)) == SelectChip(1, 0)
+    assert read_choice({"row": 1, "card": 0}, (3, 1)) == (1, 0)

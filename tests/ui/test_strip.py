@@ -10,14 +10,15 @@ import pytest
 
 import transformer
 from ui.shell import strip
+from ui.shell.events import whole_number
 from ui.shell.focus import Focus
 from ui.shell.presentation import presenter_keys
 from ui.shell.strip import strip_rows
-from ui.show.drawings import _send_event, read_step
+from ui.show.drawings import _hear
 from views.decoding import stepper
 from views.overview import diagram
 
-REST = partial(_send_event, stepper.KEY, "step", read_step, stepper.rests_at)
+REST = partial(_hear, stepper.KEY, "step", whole_number, stepper.rest_at)
 
 
 @pytest.mark.parametrize("late", [REST, presenter_keys._apply_keys, strip._send_choice, diagram._choose_layer])

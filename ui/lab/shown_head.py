@@ -3,10 +3,9 @@
 from transformer.runs.head_places import Head
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.fitting import fit_model
-from ui.shell.focus import PLACE, Focus, default_focus, opening_focus
-from ui.shell.reducer import State
+from ui.shell.focus import PLACE, Focus, default_focus, opening_focus, select
+from ui.show.drawings import Cell
 from ui.words.texts import common
 
 KEY = "shown_head"
@@ -29,9 +28,10 @@ def location(p: Page) -> Head | None:
     return Head(focus.stack, focus.kind, focus.layer, focus.head) if is_chosen(p) else None
 
 
-def select_head(_state: State, cell: SelectCell) -> Actions:
+def select_head(cell: Cell) -> None:
     """Show the head whose cell was clicked on a map of all heads."""
-    return SelectHead(cell.query, cell.key), SetChoice(KEY, (CHOSEN,))
+    select(layer=cell.query, head=cell.key)
+    choice.put(KEY, CHOSEN)
 
 
 def _names() -> dict[str, list[str]]:

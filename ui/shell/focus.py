@@ -443,6 +443,18 @@ def change(**values: object) -> None:
     keep(focus, lines=lines)
 
 
+def select(**values: object) -> None:
+    """Move the focus, in the callback of a figure; ``None`` and the current value change nothing."""
+    focus = current()
+    if new := {name: value for name, value in values.items() if value not in (None, getattr(focus, name))}:
+        change(**new)
+
+
+def select_sentence(sentence: str, token: int | None = None) -> None:
+    """Show another sentence, for which the model generates the output, and a token of it."""
+    select(sentence=sentence, target="", pads=0, token=token)
+
+
 def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
     """Keep a focus before the page runs, and lines about it for the page to show."""
     _keep(focus)

@@ -140,7 +140,7 @@ def page_names() -> list[str]:
 
 
 def neighbours_of(name: str) -> tuple[str | None, str | None]:
-    """Return the names of the pages before and after a page, of those that show something of the current model.
+    """Return the names of the pages before and after a page, of those that show something.
 
     They are ``None`` if there is none, and for a page that is not in the list.
     """

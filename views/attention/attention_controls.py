@@ -1,6 +1,6 @@
 """The controls above the map of the Attention page, all kept in the address."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import streamlit as st
@@ -9,10 +9,11 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer.text.tokens import TokenSequence
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, Reveal, SelectCell, SelectToken, SetChoice
 from ui.shell.choice import chosen_option
-from ui.shell.reducer import Meaning, State
+from ui.shell.focus import current
+from ui.shell.guidance.way import mark_opened
 from ui.shell.strip import choose_token
+from ui.show.drawings import Cell
 from views.attention.attention_view_model import DRAWINGS, AttentionChoices, predicts_by_default
 
 ARITHMETIC = "attention arithmetic"  # the container next to the map
@@ -82,20 +83,21 @@ def _called(labels: Sequence[str], key: int | str) -> str:
     return labels[key] if isinstance(key, int) else key
 
 
-def cell_opener(key: int | None) -> Meaning:
+def cell_opener(key: int | None) -> Callable[[Cell], None]:
     """Return the handler of a click on a map, which opens the cell's arithmetic unless it is open."""
     return partial(_open_cell, key)
 
 
-def _open_cell(open_key: int | None, state: State, cell: SelectCell) -> Actions:
-    if (cell.query, cell.key) == (state.focus.token, open_key):
-        return ()
-    return *choose_token(state, SelectToken(cell.query)), *open_column(cell.key)
+def _open_cell(open_key: int | None, cell: Cell) -> None:
+    if (cell.query, cell.key) != (current().token, open_key):
+        choose_token(cell.query)
+        open_column(cell.key)
 
 
-def open_column(key: int) -> Actions:
-    """Return the actions that open the arithmetic of the focused query and this key."""
-    return SetChoice(KEY, (key,)), Reveal(ARITHMETIC)
+def open_column(key: int) -> None:
+    """Open the arithmetic of the focused query and this key."""
+    choice.put(KEY, key)
+    mark_opened(ARITHMETIC)
 
 
 def close_cell() -> None:

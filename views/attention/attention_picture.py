@@ -25,12 +25,10 @@ from transformer.runs.attention_view import AttentionView
 from transformer.variants.layer_orders import SandwichLayer
 from ui.page.page import Page
 from ui.shell import focus as shared_focus
-from ui.shell.actions import Actions, SelectCell, SelectToken
 from ui.shell.picture import picture_address
 from ui.shell.presentation.presenter import is_presenting
-from ui.shell.reducer import State
 from ui.shell.strip import choose_token
-from ui.show.drawings import show_lines, show_map
+from ui.show.drawings import Cell, show_lines, show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.attention.attention_controls import cell_opener
@@ -109,8 +107,8 @@ def _weights(p: Page, shown: AttentionViewModel, height: int) -> None:
         height=height,
         follow_pointer=True,
     )
-    means = cell_opener(shown.choices.key) if isinstance(shown.path, AttentionPath) else _follow_row
-    show_map(figure, key="attention map", means=means)
+    on_click = cell_opener(shown.choices.key) if isinstance(shown.path, AttentionPath) else _follow_row
+    show_map(figure, key="attention map", on_click=on_click)
 
 
 def _lines(p: Page, shown: AttentionViewModel, height: int) -> None:
@@ -132,7 +130,7 @@ def _values(p: Page, shown: AttentionViewModel, height: int) -> None:
         phrase=("", " gets from "),
         height=height,
     )
-    show_map(figure, key="attention values", means=cell_opener(shown.choices.key))
+    show_map(figure, key="attention values", on_click=cell_opener(shown.choices.key))
     block = p.checkpoint.model.get_submodule(f"{shown.view.stack}.layers.{shown.view.layer}")
     sandwich = p.text["show_values_sandwich"] if isinstance(block, SandwichLayer) else ""
     st.caption(f"{p.text['show_values_help']} {sandwich}")
@@ -152,7 +150,7 @@ def _rollout(p: Page, shown: AttentionViewModel, height: int) -> None:
         phrase=("", " is made of "),
         height=height,
     )
-    show_map(figure, key="attention rollout", means=_follow_row)
+    show_map(figure, key="attention rollout", on_click=_follow_row)
     st.caption(p.text["show_rollout_help"])
     if shown.rollout.source is not None and shown.rollout.target is not None:
         share = shown.rollout.source[shown.row].sum()
@@ -173,8 +171,8 @@ def _value_map(shown: AttentionViewModel, values: np.ndarray, **more: object) ->
     ).with_metadata(**patch_pictures(shown.view.query, shown.view.key))
 
 
-def _follow_row(state: State, cell: SelectCell) -> Actions:
-    return choose_token(state, SelectToken(cell.query))
+def _follow_row(cell: Cell) -> None:
+    choose_token(cell.query)
 
 
 def on_picture(p: Page, shown: AttentionViewModel) -> None:

@@ -302,7 +302,7 @@ def _cells(
             height=_HEIGHT_IN_LESSON if p.focus.lesson else _HEIGHT,
         ),
         key=f"attention step {step}",
-        means=cell_opener(shown.choices.key),
+        on_click=cell_opener(shown.choices.key),
     )
 
 

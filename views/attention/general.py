@@ -20,8 +20,7 @@ from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import SelectSentence
-from ui.shell.reducer import send
+from ui.shell.focus import select_sentence
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common
 from views.attention.attention_controls import open_column
@@ -129,8 +128,8 @@ def firing(p: Page, _shown: AttentionViewModel) -> None:
 def _open_firing(p: Page, read: SentenceList, one: Firing) -> None:
     """Open this page with that sentence, query and cell (called before the next run)."""
     sentence = with_task(p.checkpoint, read.sentences[one.sentence])
-    for action in (SelectSentence(sentence, one.query), *open_column(one.key)):
-        send(action)
+    select_sentence(sentence, one.query)
+    open_column(one.key)
 
 
 def _reading(done: int, total: int) -> str:

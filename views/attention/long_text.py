@@ -1,5 +1,6 @@
 """The Attention page of a long text: an overview of the whole map, and a window that moves over it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -15,11 +16,9 @@ from transformer.text.tokens import TokenSequence
 from ui.page.page import Page
 from ui.server.freed_memory import reuse_freed_memory
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectCell, SelectToken, SetChoice
 from ui.shell.long_texts import say_long_text
-from ui.shell.reducer import Meaning, State, send
 from ui.shell.strip import choose_token
-from ui.show.drawings import show_map
+from ui.show.drawings import Cell, show_map
 from ui.words.texts import as_plain, token_name
 from views.attention.attention_controls import ARITHMETIC, KEY, STRETCH, cell_opener, choose_key
 from views.attention.attention_picture import map_height
@@ -106,8 +105,8 @@ def _steps(p: Page, window: LongViewModel) -> None:
         st.button(
             p.text["follow_found"].format(token=token_name(window.tokens.labels[window.found_here[0]])),
             key="follow found",
-            on_click=send,
-            args=(SelectToken(window.found_here[0]), choose_token),
+            on_click=choose_token,
+            args=(window.found_here[0],),
         )
 
 
@@ -138,7 +137,7 @@ def _strip(p: Page, window: LongViewModel, stretch: bool) -> None:
         height=_STRIP_HEIGHT,
         follow_pointer=True,
     )
-    show_map(figure, key="attention strip", means=_move_columns)
+    show_map(figure, key="attention strip", on_click=_move_columns)
 
 
 def _overview(p: Page, window: LongViewModel, stretch: bool) -> None:
@@ -160,7 +159,7 @@ def _overview(p: Page, window: LongViewModel, stretch: bool) -> None:
         height=map_height(),
         follow_pointer=True,
     )
-    show_map(figure, key="attention overview", means=partial(_move_window, len(window.tokens)))
+    show_map(figure, key="attention overview", on_click=partial(_move_window, len(window.tokens)))
 
 
 def _window(p: Page, window: LongViewModel, stretch: bool) -> None:
@@ -181,22 +180,24 @@ def _window(p: Page, window: LongViewModel, stretch: bool) -> None:
         title=f"{figure.metadata['title']} · {rows[0]}–{rows[-1]} × {columns[0]}–{columns[-1]}",
     )
     opens = cell_opener(shown.choices.key) if isinstance(shown.path, AttentionPath) else _follow_row
-    show_map(figure, key="attention map", means=partial(_within, rows[0], columns[0], opens))
+    show_map(figure, key="attention map", on_click=partial(_within, rows[0], columns[0], opens))
 
 
-def _move_columns(state: State, cell: SelectCell) -> Actions:
-    return SetChoice(BLOCK, (cell.key,)), SetChoice(KEY)
+def _move_columns(cell: Cell) -> None:
+    choice.put(BLOCK, cell.key)
+    choice.put(KEY)
 
 
-def _move_window(n_tokens: int, state: State, cell: SelectCell) -> Actions:
+def _move_window(n_tokens: int, cell: Cell) -> None:
     """Move both sides; the last row of a block may attend to all of its tokens."""
-    row = min((cell.query + 1) * WINDOW, n_tokens) - 1
-    return *choose_token(state, SelectToken(row)), *_move_columns(state, cell)
+    choose_token(min((cell.query + 1) * WINDOW, n_tokens) - 1)
+    _move_columns(cell)
 
 
-def _within(row: int, column: int, means: Meaning, state: State, cell: SelectCell) -> Actions:
-    return *means(state, SelectCell(cell.query + row, cell.key + column)), SetChoice(BLOCK, (column // WINDOW,))
+def _within(row: int, column: int, on_click: Callable[[Cell], None], cell: Cell) -> None:
+    on_click(Cell(cell.query + row, cell.key + column))
+    choice.put(BLOCK, column // WINDOW)
 
 
-def _follow_row(state: State, cell: SelectCell) -> Actions:
-    return choose_token(state, SelectToken(cell.query))
+def _follow_row(cell: Cell) -> None:
+    choose_token(cell.query)

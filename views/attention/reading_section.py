@@ -14,10 +14,8 @@ from transformer.attention_maps.token_groups import share_left_out, without_keys
 from transformer.attention_maps.whole_words import merge_into_words
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectCell, SelectToken
-from ui.shell.reducer import State
 from ui.shell.strip import choose_token
-from ui.show.drawings import show_map
+from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
 from views.attention.attention_picture import map_height
@@ -94,7 +92,7 @@ def _draw_map(p: Page, shown: AttentionViewModel, found: MapReading) -> None:
             follow_pointer=True,
         ),
         key="attention words",
-        means=partial(_follow_word, [begin for begin, _end in found.query_spans]),
+        on_click=partial(_follow_word, [begin for begin, _end in found.query_spans]),
     )
     lines = []
     if found.n_pieces_merged:
@@ -121,8 +119,8 @@ def _listed(labels: Sequence[str]) -> str:
     return named + (f" … ({len(labels)})" if len(labels) > _NAMED else "")
 
 
-def _follow_word(first_pieces: Sequence[int], state: State, cell: SelectCell) -> Actions:
-    return choose_token(state, SelectToken(first_pieces[cell.query]))
+def _follow_word(first_pieces: Sequence[int], cell: Cell) -> None:
+    choose_token(first_pieces[cell.query])
 
 
 def _python(p: Page, found: MapReading) -> str:

@@ -13,12 +13,10 @@ from charts.canvas.module import by_hand_script
 from transformer.toy.by_hand import load_sheet
 from ui.page.page import Page, guard
 from ui.shell import choice
-from ui.shell.actions import OpenPage
 from ui.shell.events import heard, one_of
 from ui.shell.fragments import fragment
-from ui.shell.navigation import pages
+from ui.shell.navigation import go_to, pages
 from ui.shell.presentation.presenter import is_presenting
-from ui.shell.reducer import send
 from ui.show.figures import source_of
 from ui.words.texts import PageText, language
 from views.by_hand.by_hand_view_model import STEPS, ByHandViewModel, SheetChoices, Step
@@ -118,4 +116,4 @@ def _known(step: str) -> str:
 def _open() -> None:
     """Open the page with the same numbers of a trained model."""
     if name := one_of(heard(_KEY, "opened"), {step.page for step in STEPS.values()}):
-        send(OpenPage(name))
+        go_to(name)

@@ -1,7 +1,7 @@
 """Side-by-side comparison of runs: outputs, one head's maps and their difference, differing heads."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -18,8 +18,7 @@ from ui.lab.shown_head import select_head
 from ui.page.page import Page
 from ui.shell.focus import start_of
 from ui.shell.presentation.presenter import is_presenting
-from ui.shell.reducer import Meaning
-from ui.show.drawings import show_map
+from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_formula
 from ui.words.texts import as_plain, token_name
 from views.compare.compare_view_model import CompareViewModel, Side, words_of_fate
@@ -258,8 +257,10 @@ def shorten(text: str, other: str = "") -> str:
     return kept if len(kept) <= LONGEST else f"{kept[: LONGEST - 1]}…"
 
 
-def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None, means: Meaning) -> None:
-    """Draw one number per head; ``means`` defines the effect of ``SelectCell(query=layer, key=head)``."""
+def heads_map(
+    p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None, on_click: Callable[[Cell], None]
+) -> None:
+    """Draw one number per head; ``on_click`` gets ``Cell(query=layer, key=head)``."""
     layers, heads = values.shape
     show_map(
         value_map(
@@ -276,7 +277,7 @@ def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int
             height=min(420, 46 * layers + 110),
         ),
         key=key,
-        means=means,
+        on_click=on_click,
     )
 
 
@@ -297,6 +298,6 @@ def which_heads(p: Page, shown: CompareViewModel) -> None:
         with column:
             st.markdown(f"**{side.letter}.** {intro} {largest}" if len(others) > 1 else f"{intro} {largest}")
             key = "compare heads" + ("" if side.letter == "B" else f" {side.letter}")
-            heads_map(p, values, key=key, selected=shown.location[2:], means=select_head)
+            heads_map(p, values, key=key, selected=shown.location[2:], on_click=select_head)
     keys, rows = len(shown.differences[0].key.pairs), len(shown.differences[0].query.pairs)
     show_formula(p.text["heads_formula"], caption=p.text["heads_caption"].format(keys=keys, rows=rows))

@@ -27,11 +27,10 @@ from ui.lab.experiments import experiment_beside, experiment_with
 from ui.page.page import Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
-from ui.shell.actions import Actions, SelectCell, SetChoice
 from ui.shell.choice import one_of
 from ui.shell.offers import offer
 from ui.shell.presentation.presenter import is_presenting
-from ui.shell.reducer import State
+from ui.show.drawings import Cell
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, page_text, page_texts
@@ -164,11 +163,11 @@ def _alike_heads(p: Page, shown: CompareViewModel, alike: AlikeHeads) -> None:
             value=three_digits(float(alike.distances[best])),
         )
     )
-    heads_map(p, alike.distances, key="compare alike", selected=shown.sides[1].location[2:], means=_pick)
+    heads_map(p, alike.distances, key="compare alike", selected=shown.sides[1].location[2:], on_click=_pick)
 
 
-def _pick(_state: State, cell: SelectCell) -> Actions:
-    return (SetChoice(_PICKED, (f"{cell.query}.{cell.key}",)),)
+def _pick(cell: Cell) -> None:
+    choice.put(_PICKED, f"{cell.query}.{cell.key}")
 
 
 def _picked(question: tuple, best: tuple[int, int], alike: AlikeHeads) -> tuple[int, int]:

@@ -27,17 +27,16 @@ from transformer.interventions.activation_patching import (
     recovered_shares,
 )
 from transformer.interventions.attribution_patching import estimated_shares
-from transformer.runs.head_places import Head
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
 from ui.lab.experiments import experiment_with
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_option, one_of
-from ui.shell.reducer import State
-from ui.show.drawings import show_map
+from ui.shell.focus import select
+from ui.shell.navigation import go_to
+from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, page_texts
@@ -235,7 +234,7 @@ def _draw(p: Page, shown: PatchMap, *, every: bool) -> None:
                 masked_text=text["no_part"],
             ),
             key=KEY,
-            means=partial(_open, grid),
+            on_click=partial(_open, grid),
         )
     hidden = len(shown.grid[0]) - len(columns)
     with beside:
@@ -265,16 +264,15 @@ def _plainly(token: str) -> str:
     return as_plain(token.removeprefix("·") or token)
 
 
-def _open(grid: tuple[tuple[Place | None, ...], ...], _state: State, cell: SelectCell) -> Actions:
-    """Return the actions of a click: a head opens on Attention, a vector selects layer and token."""
+def _open(grid: tuple[tuple[Place | None, ...], ...], cell: Cell) -> None:
+    """Open a head on Attention, or select the layer and token of a vector: the callback of a click."""
     place = grid[cell.query][cell.key]
     if place is None:
-        return ()
+        return
+    at = {"stack": place.stack, "layer": place.layer}
     if place.part in HEADS:
-        kind = "cross" if place.part == "cross_heads" else "self"
-        return (OpenPage("attention", SelectLocation(*Head(place.stack, kind, place.layer, place.index))),)
-    kind = "cross" if place.part == "cross_attention" else "self"
-    return (SelectLocation(place.stack, kind, place.layer, token=place.index),)
+        go_to("attention", kind="cross" if place.part == "cross_heads" else "self", head=place.index, **at)
+    select(kind="cross" if place.part == "cross_attention" else "self", token=place.index, **at)
 
 
 def _explain(p: Page, shown: PatchMap, sentence: str, *, every_part: bool) -> None:

@@ -62,7 +62,7 @@ def _step_by_step(p: Page) -> None:
         stepper.settle(text.step, text=branches.identity(p, branch))
         with drawing, st.container(gap="xsmall"):
             with st.container(key="step figure"):
-                show_steps(_figure(p, text), key=stepper.KEY, means=stepper.rests_at)
+                show_steps(_figure(p, text), key=stepper.KEY, on_stop=stepper.rest_at)
             st.caption(p.text[f"walk_{text.kind}_caption"])
         with below:
             _show_text(p, text)

@@ -8,8 +8,6 @@ contain the step to which Python last moved the reader, and do not change while 
 import streamlit as st
 
 from ui.shell import choice, page_state
-from ui.shell.actions import Actions, SelectStep, SetChoice
-from ui.shell.reducer import State
 
 KEY = "stepper"
 PARAMETER = "step"
@@ -46,9 +44,9 @@ def move_to(step: int, *, text: tuple) -> None:
     _move(step, text)
 
 
-def rests_at(_state: State, chosen: SelectStep) -> Actions:
-    """Return the actions after the reader has stopped at another step of the drawing."""
-    return (SetChoice(PARAMETER, (str(chosen.step),), page="decoding"),)
+def rest_at(step: int) -> None:
+    """Keep the step at which the reader has stopped in the drawing: its callback."""
+    choice.put(PARAMETER, step, page="decoding")
 
 
 def _move(step: int, text: tuple) -> None:

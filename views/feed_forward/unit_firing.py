@@ -11,8 +11,7 @@ from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import SelectSentence
-from ui.shell.reducer import send
+from ui.shell.focus import select_sentence
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain, common
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel
@@ -57,4 +56,4 @@ def firing(p: Page, view_model: FeedForwardViewModel) -> None:
 
 def _open(p: Page, read: SentenceList, one: Firing) -> None:
     sentence = with_task(p.checkpoint, read.sentences[one.sentence])
-    send(SelectSentence(sentence, one.key))
+    select_sentence(sentence, one.key)

@@ -10,9 +10,8 @@ from charts.toolkit.numbers import percent
 from transformer.heads.head_roles import CorpusRole
 from transformer.text.tokens import TokenSequence
 from ui.page.page import Page
-from ui.shell.actions import SelectHead
 from ui.shell.choice import one_of
-from ui.shell.reducer import send
+from ui.shell.focus import select
 from ui.show.figures import chosen_row, show_snippet, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.heads_view_model import HeadsViewModel, Place, Role, place_of
@@ -86,7 +85,7 @@ def _role(head: Role, text: PageText) -> str:
 def _follow(places: Sequence[Place]) -> None:
     """Select the head of the chosen row on all pages (a callback)."""
     if place := chosen_row(_TABLE, places):
-        send(SelectHead(*place))
+        select(layer=place[0], head=place[1])
 
 
 def _snippet(p: Page, stack: str, kind: str, query: int, key: int) -> str:

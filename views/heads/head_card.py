@@ -23,10 +23,9 @@ from ui.lab.firing_list import in_context
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import SelectSentence
 from ui.shell.choice import chosen_option
+from ui.shell.focus import select_sentence
 from ui.shell.guidance.way import mark_opened
-from ui.shell.reducer import send
 from ui.show.figures import chosen_row, show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.heads.head_figures import habit_bars, strength_bars
@@ -256,7 +255,7 @@ def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
     """Show the chosen example on all pages, with its query in focus (called before the next run)."""
     if one := chosen_row(_TABLE, examples):
         sentence = with_task(p.checkpoint, read.sentences[one.sentence])
-        send(SelectSentence(sentence, one.query))
+        select_sentence(sentence, one.query)
 
 
 def _snippet(p: Page, head: Head, read: SentenceList) -> str:

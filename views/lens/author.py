@@ -23,10 +23,9 @@ from ui.lab.experiments import experiment_with
 from ui.lab.second_sentence import second_sentence
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_section
-from ui.shell.reducer import State
-from ui.show.drawings import show_map
+from ui.shell.navigation import go_to
+from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.figure_texts import problem_text
 from ui.words.texts import as_plain, common
@@ -60,7 +59,7 @@ def author(p: Page, row: DeltaGenerator) -> None:
         show_map(
             heads_map(shown, title=p.text["author_heads"].format(word=shown.word)),
             key="lens heads",
-            means=partial(_open, shown.columns, found.question.stack, position or 0),
+            on_click=partial(_open, shown.columns, found.question.stack, position or 0),
         )
         st.caption(p.text["author_heads_caption" if cross else "author_heads_caption_self"])
     sections = ("measured", "sources") if found.gated else ("sources", "measured")
@@ -146,13 +145,13 @@ def heads_map(shown: AuthorViewModel, *, title: str) -> CanvasFigure:
     )
 
 
-def _open(columns: tuple[Part, ...], stack: str, token: int, _state: State, cell: SelectCell) -> Actions:
+def _open(columns: tuple[Part, ...], stack: str, token: int, cell: Cell) -> None:
     """Open the page that shows the part in full."""
     part = columns[cell.key]
     if part.head < 0:
-        return (OpenPage("feed_forward", SelectLocation(stack, layer=cell.query, token=token)),)
+        go_to("feed_forward", stack=stack, layer=cell.query, token=token)
     kind = part.kind.removesuffix("_attention")
-    return (OpenPage("attention", SelectLocation(stack, kind, cell.query, part.head, token)),)
+    go_to("attention", stack=stack, kind=kind, layer=cell.query, head=part.head, token=token)
 
 
 def _say_sum(p: Page, shown: AuthorViewModel) -> str:

@@ -17,9 +17,7 @@ from ui.lab.experiments import tried
 from ui.page.living_picture import without_words
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, PaintMask, SetChoice
-from ui.shell.reducer import State
-from ui.show.drawings import show_mask_editor
+from ui.show.drawings import Stroke, show_mask_editor
 from ui.words.texts import label_in_words
 from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
 
@@ -65,7 +63,7 @@ def draw_editor(
         of_earlier_output=of_earlier_output,
         height=330,  # so that its legend remains visible below the first sentence, and above a lesson's bar
     )
-    show_mask_editor(drawn, key="mask editor", means=partial(paint, begins=choices.as_choice()))
+    show_mask_editor(drawn, key="mask editor", on_paint=partial(paint, choices.as_choice()))
 
 
 def take_back(p: Page, choices: MaskChoices) -> None:
@@ -76,11 +74,10 @@ def take_back(p: Page, choices: MaskChoices) -> None:
         st.button(p.text["reset"], icon=":material/restart_alt:", on_click=_reset, disabled=untouched, key="mask reset")
 
 
-def paint(state: State, stroke: PaintMask, begins: Sequence[str] = ()) -> Actions:
-    """Return the actions of a stroke: its cells are added to the mask, to ``begins`` if none was chosen."""
-    cells = ((cell.query, cell.key) for cell in stroke.cells)
-    after = MaskChoices.from_texts(state.values(_MASK) or begins).painted(cells, allowed=stroke.allowed)
-    return (SetChoice(_MASK, after.as_choice()),)
+def paint(begins: Sequence[str], stroke: Stroke) -> None:
+    """Add the cells of a stroke to the mask, to ``begins`` if none was chosen: its callback."""
+    before = MaskChoices.from_texts(choice.values(_MASK) or begins)
+    choice.put(_MASK, *before.painted(stroke.cells, allowed=stroke.allowed).as_choice())
 
 
 def _current(p: Page, view: AttentionView) -> MaskChoices:

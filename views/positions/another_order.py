@@ -20,11 +20,9 @@ from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectChip, SetChoice
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.presentation.presenter import is_presenting, labels
-from ui.shell.reducer import State
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
 from ui.words.texts import PageText, as_plain, number_text, page_texts
@@ -173,8 +171,8 @@ def _show_both(p: Page, read: ReorderedInput, new: NewOrder, changed: Trace) -> 
     with st.container(gap=None if is_presenting() else "xsmall", key="order answers"):
         for place, (name, answer, other) in enumerate((("before", before, after), ("after", after, before))):
             # a click on a token makes it one of the two that are swapped
-            means = partial(_take, [movable[place]], new.pair) if new.pair else None
-            chips([rows[place]], key=f"order tokens {name}", means=means)
+            on_click = partial(_take, [movable[place]], new.pair) if new.pair else None
+            chips([rows[place]], key=f"order tokens {name}", on_click=on_click)
             if shares is not None:
                 st.markdown(f"#### {text['text_share'].format(probability=percent_digits(shares[place]))}")
                 continue
@@ -229,17 +227,17 @@ def _written(answer: Answer, other: Answer) -> str:
     return "".join(pieces).strip() or "–"
 
 
-def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], _state: State, chosen: SelectChip) -> Actions:
+def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], row: int, card: int) -> None:
     """Swap the clicked token with the one that was clicked before it, the second of ``pair``.
 
     Args:
         movable: The tokens of both rows.
         pair: The two tokens that are currently swapped.
     """
-    token = movable[chosen.row][chosen.card]
-    if token is None or token in pair:
-        return ()
-    return SetChoice("swap first", (pair[1],)), SetChoice("swap second", (token,))
+    token = movable[row][card]
+    if token is not None and token not in pair:
+        choice.put("swap first", pair[1])
+        choice.put("swap second", token)
 
 
 def _show_attention(read: ReorderedInput, new: NewOrder, after: Trace, text: PageText) -> None:

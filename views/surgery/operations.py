@@ -22,12 +22,10 @@ from ui.compute.store import store
 from ui.lab import sweeps
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.choice import chosen_option, one_of
-from ui.shell.focus import start_of
-from ui.shell.reducer import State
+from ui.shell.focus import select, start_of
 from ui.shell.selectors import selectors
-from ui.show.drawings import show_map
+from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.figure_texts import problem_text
 from ui.words.model_terms import output_bias
@@ -119,7 +117,7 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
             masked_text=text["not_measured"],
         ),
         key="importance",
-        means=partial(_choose_head, drawn.rows, drawn.n_heads, shown.choices.click),
+        on_click=partial(_choose_head, drawn.rows, drawn.n_heads, shown.choices.click),
     )
     if not estimated:
         said = text["map_caption"].format(count=len(shown.importance.heads))
@@ -132,17 +130,16 @@ def _mask(drawn: ImportanceMap) -> np.ndarray:
     return mask
 
 
-def _choose_head(
-    rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, state: State, cell: SelectCell
-) -> Actions:
-    """Draw the map. ``rows``: stack, kind and layer of each row; ``heads``: number of heads in each row."""
+def _choose_head(rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, cell: Cell) -> None:
+    """Select or edit a head. ``rows``: stack, kind, layer of each row; ``heads``: their heads."""
     stack, kind, layer = rows[cell.query]
     if cell.key >= heads[cell.query]:
-        return ()
+        return
     if click == "focus":
-        return (SelectHead(layer, cell.key, stack, kind),)
-    spec = f"{click}:{stack}.{layer}.{kind}.{cell.key}"
-    return (SetChoice(edit_list.EDIT, edit_list.toggled(state.values(edit_list.EDIT), spec)),)
+        select(stack=stack, kind=kind, layer=layer, head=cell.key)
+    else:
+        spec = f"{click}:{stack}.{layer}.{kind}.{cell.key}"
+        choice.put(edit_list.EDIT, *edit_list.toggled(choice.values(edit_list.EDIT), spec))
 
 
 def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:

@@ -25,9 +25,7 @@ from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.page.page import Page, guard
 from ui.shell import choice
-from ui.shell.actions import Actions, SelectChip, SelectToken
 from ui.shell.fragments import fragment
-from ui.shell.reducer import State
 from ui.shell.strip import choose_token
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
@@ -78,13 +76,13 @@ def token_cards(p: Page) -> None:
         legend["word"] = p.words("legend_word_space")
     if type(tokenizer) is not Tokenizer:  # that of this library knows every byte
         legend["special"] = p.words("legend_special_unknown")
-    chips(rows, key="token cards", legend=legend, means=partial(_follow, tuple(p.trace.stacks)))
+    chips(rows, key="token cards", legend=legend, on_click=partial(_follow, tuple(p.trace.stacks)))
     if letters:
         p.say("segments", small=True, end=tokenizer.display(p.checkpoint.special.end))
 
 
-def _follow(stacks: Sequence[str], state: State, chosen: SelectChip) -> Actions:
-    return choose_token(state, SelectToken(chosen.card, stacks[chosen.row]))
+def _follow(stacks: Sequence[str], row: int, card: int) -> None:
+    choose_token(card, stacks[row])
 
 
 # ---- one word -------------------------------------------------------------------------------------------------------

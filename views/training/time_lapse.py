@@ -14,10 +14,9 @@ from transformer.runs.head_places import Head
 from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell import focus as shared_focus
-from ui.shell.actions import SelectHead
+from ui.shell.focus import select
 from ui.shell.fragments import fragment
 from ui.shell.long_texts import say_long_text
-from ui.shell.reducer import send
 from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
@@ -49,8 +48,8 @@ def time_lapse(p: Page) -> None:
         p.text["time_most"],
         icon=":material/trending_up:",
         help=p.text["time_most_help"].format(change=percent_digits(moved)),
-        on_click=send,
-        args=(SelectHead(most.layer, most.head, most.stack, most.kind),),
+        on_click=select,
+        kwargs=most._asdict(),
     )
     _through_time(p, steps)
     _table(p, shown.run)

@@ -5,11 +5,9 @@ from pathlib import Path
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import choice, page_state
-from ui.shell.actions import Actions, SelectToken, SetChoice
 from ui.shell.events import component, heard, one_of, whole_numbers
-from ui.shell.focus import FIRST_CHOSEN, Focus, opening_focus
+from ui.shell.focus import FIRST_CHOSEN, Focus, current, opening_focus, select
 from ui.shell.picture import picture_of_patches
-from ui.shell.reducer import State, send
 from ui.words.texts import common
 
 _MANY, _AROUND = 600, 20  # tokens; longer texts show so many before and after the chosen token
@@ -118,14 +116,16 @@ def _send_choice() -> None:
     numbers = whole_numbers(chosen, ("token",))
     stack = one_of(chosen.get("stack"), STACKS) if numbers else None
     if stack:
-        send(SelectToken(*numbers, stack), choose_token)
+        choose_token(*numbers, stack)
 
 
-def choose_token(state: State, chosen: SelectToken) -> Actions:
-    """Return the actions that select a token and record that it was chosen."""
-    first = (1,) if _is_default(state.focus, chosen.stack or state.focus.stack, chosen.token) else ()
-    owner = (state.focus.checkpoint, state.focus.sentence)
-    return chosen, *(SetChoice(FIRST_CHOSEN, first, page, owner) for page in _OTHERWISE)
+def choose_token(token: int, stack: str = "") -> None:
+    """Select a token, by default of the current stack, and record that it was chosen: a callback."""
+    focus = current()
+    first = (1,) if _is_default(focus, stack or focus.stack, token) else ()
+    for page in _OTHERWISE:
+        choice.put(FIRST_CHOSEN, *first, page=page, owner=(focus.checkpoint, focus.sentence))
+    select(stack=stack or None, kind=None if stack in ("", focus.stack) else "self", token=token)
 
 
 def is_chosen(focus: Focus) -> bool:

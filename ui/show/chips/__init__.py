@@ -1,15 +1,11 @@
 """Tokens as cards: text with visible spaces, a number below, a colour for its kind, a probability bar."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from ui.shell.actions import SelectChip
 from ui.shell.events import component, heard, whole_numbers
-from ui.shell.reducer import Meaning, send
-
-__all__ = ["TONES", "Chip", "ChipRow", "SelectChip", "chips", "chips_data", "read_choice"]
 
 TONES = ("plain", "word", "part", "byte", "special", "frame", "marked", "arrow")
 
@@ -53,28 +49,27 @@ def chips(
     *,
     key: str,
     legend: Mapping[str, str] | None = None,
-    means: Meaning | None = None,
+    on_click: Callable[[int, int], None] | None = None,
 ) -> None:
     """Draw rows of cards; ``legend`` explains the tones.
 
-    A click on a card sends ``SelectChip``; without ``means`` no card can be clicked. Texts are typed by users: they
-    reach the page as text only (``textContent``).
+    ``on_click`` is called with the row and the place of a card; without it no card can be clicked. Texts are typed by
+    users: they reach the page as text only (``textContent``).
     """
-    data = chips_data(rows, legend=legend, choose=means is not None)
+    data = chips_data(rows, legend=legend, choose=on_click is not None)
     counts = tuple(len(row.chips) for row in rows)
-    _component(key=key, data=data, on_chosen_change=partial(_send_choice, key, counts, means))
+    _component(key=key, data=data, on_chosen_change=partial(_hear, key, counts, on_click))
 
 
-def _send_choice(key: str, counts: Sequence[int], means: Meaning | None) -> None:
-    if means and (action := read_choice(heard(key, "chosen"), counts)):
-        send(action, means)
+def _hear(key: str, counts: Sequence[int], on_click: Callable[[int, int], None] | None) -> None:
+    if on_click and (chosen := read_choice(heard(key, "chosen"), counts)):
+        on_click(*chosen)
 
 
-def read_choice(value: object, counts: Sequence[int]) -> SelectChip | None:
+def read_choice(value: object, counts: Sequence[int]) -> tuple[int, int] | None:
     """Validate a click from the browser, {"row": …, "card": …}, on rows with the given numbers of cards."""
     numbers = whole_numbers(value, ("row", "card"))
-    choice = numbers and SelectChip(*numbers)
-    return choice if choice and choice.row < len(counts) and choice.card < counts[choice.row] else None
+    return numbers if numbers and numbers[0] < len(counts) and numbers[1] < counts[numbers[0]] else None
 
 
 def chips_data(rows: Sequence[ChipRow], *, legend: Mapping[str, str] | None, choose: bool) -> dict:

@@ -9,10 +9,8 @@ from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
 from transformer.runs.attention_view import AttentionView
 from ui.page.page import Page
-from ui.shell.actions import SelectToken
 from ui.shell.events import component, heard, whole_number
 from ui.shell.picture import picture_address
-from ui.shell.reducer import send
 from ui.shell.strip import choose_token
 from ui.words.texts import PageText, label_in_words, plain_word
 from views.attention.attention_view_model import AttentionViewModel
@@ -98,4 +96,4 @@ def height_above(view: AttentionView) -> int:
 def _chosen() -> None:
     token = whole_number(heard(_KEY, "chosen"))
     if token is not None:
-        send(SelectToken(token), choose_token)
+        choose_token(token)

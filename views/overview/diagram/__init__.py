@@ -9,10 +9,9 @@ from typing import Any
 from transformer.config import ModelConfig
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
-from ui.shell.actions import OpenPage, SelectLocation
 from ui.shell.events import component, heard, one_of, whole_number
-from ui.shell.navigation import GROUPS, pages_of
-from ui.shell.reducer import send
+from ui.shell.focus import select
+from ui.shell.navigation import GROUPS, go_to, pages_of
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
 
@@ -88,10 +87,10 @@ def _open(blocks: Mapping[str, tuple[str, dict[str, Any]]], /) -> None:
     """Handle a click; ``blocks`` gives by block id the page that opens, and its focus."""
     if clicked := one_of(heard(_KEY, "opened"), blocks):
         page, place = blocks[clicked]
-        send(OpenPage(page, SelectLocation(**place)))
+        go_to(page, **place)
 
 
 def _choose_layer() -> None:
     chosen = whole_number(heard(_KEY, "layer"))
     if chosen is not None:
-        send(SelectLocation(layer=chosen))
+        select(layer=chosen)
