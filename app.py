@@ -16,15 +16,15 @@ except SettingError as error:
     st.error(f"Glassformer was not started: {error}.")
     st.stop()
 
-from ui.compute.turns import Visitor, turns
+from ui.compute.jobs import this_session
+from ui.compute.queue import SCRIPTS
 from ui.shell.admission import admit
 from ui.shell.focus import begin
 from ui.shell.in_class.membership import enter
 from ui.shell.navigation import navigation
 from ui.shell.sidebar import sidebar
 
-visitor = st.session_state.setdefault("visitor", Visitor())
-with turns.next(visitor):  # a class that clicks at once takes turns
+with SCRIPTS.slot(this_session()):  # a class that clicks at once takes turns
     begin()  # first, because all others use the focus
     enter()
     page = navigation()

@@ -11,7 +11,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui.compute import jobs as long_jobs
-from ui.compute.jobs import PLACES, TRAINING, Job, JobStopped, LongJobs, Places
+from ui.compute.jobs import QUEUE, TRAINING, Job, JobStopped, LongJobs
+from ui.compute.queue import Queue
 from ui.compute.store import Store
 from ui.server.limits import limits
 
@@ -51,7 +52,7 @@ def start() -> Iterator[Callable[..., Job]]:
     jobs: list[Job] = []
 
     def make(work: Callable, **settings) -> Job:
-        job = Job(work, **{"places": Places(2), "patience": SOON, **settings})
+        job = Job(work, **{"queue": Queue(2), "patience": SOON, **settings})
         jobs.append(job)
         job.start("me")
         return job
@@ -64,11 +65,11 @@ def start() -> Iterator[Callable[..., Job]]:
 
 
 def test_only_so_many_run_at_once_and_the_others_come_in_turn(start: Callable[..., Job]) -> None:
-    places, works = Places(2, share=SOON), [Work(number) for number in range(4)]
+    queue, works = Queue(2, share=SOON), [Work(number) for number in range(4)]
     jobs = []
     for work in works:
-        jobs.append(start(work, places=places))
-        assert until(lambda: jobs[-1].status == "running" or places.number(jobs[-1]) > 0)
+        jobs.append(start(work, queue=queue))
+        assert until(lambda: jobs[-1].status == "running" or queue.position(jobs[-1]) > 0)
     assert [job.status for job in jobs] == ["running", "running", "waiting", "waiting"]
     assert [job.before for job in jobs[2:]] == [0, 1]
     works[1].go.set()
@@ -80,23 +81,23 @@ def test_only_so_many_run_at_once_and_the_others_come_in_turn(start: Callable[..
 
 
 def test_leaving_ends_the_work_at_its_next_step_and_frees_the_place(start: Callable[..., Job]) -> None:
-    places, work, next_one = Places(1, share=SOON), Work(), Work()
-    job = start(work, places=places)
+    queue, work, next_one = Queue(1, share=SOON), Work(), Work()
+    job = start(work, queue=queue)
     assert until(lambda: bool(work.begun))
-    waits = start(next_one, places=places)
+    waits = start(next_one, queue=queue)
     job.leave("me", at_once=True)
     assert job.wait(SOON) and job.stopped and job.result is None and work.ended == 1
     assert until(lambda: bool(next_one.begun)) and (job.status, waits.status) == ("stopped", "running")
 
 
 def test_who_waits_in_line_may_leave_it(start: Callable[..., Job]) -> None:
-    places, work, never = Places(1, share=SOON), Work(), Work()
-    start(work, places=places)
+    queue, work, never = Queue(1, share=SOON), Work(), Work()
+    start(work, queue=queue)
     assert until(lambda: bool(work.begun))
-    waits = start(never, places=places)
-    assert until(lambda: places.number(waits) == 1)
+    waits = start(never, queue=queue)
+    assert until(lambda: queue.position(waits) == 1)
     waits.leave("me", at_once=True)
-    assert waits.wait(SOON) and waits.stopped and never.begun == 0 and places.number(waits) == 0
+    assert waits.wait(SOON) and waits.stopped and never.begun == 0 and queue.position(waits) == 0
 
 
 def test_it_goes_on_for_the_other_one_who_looks(start: Callable[..., Job]) -> None:
@@ -124,10 +125,10 @@ def test_what_its_last_one_has_given_up_cannot_be_revived(start: Callable[..., J
 
 
 def test_its_clock_runs_from_its_start_to_its_end(start: Callable[..., Job]) -> None:
-    places, work = Places(1, share=SOON), Work()
-    job = start(work, places=places)
+    queue, work = Queue(1, share=SOON), Work()
+    job = start(work, queue=queue)
     assert until(lambda: bool(work.begun))
-    waits = start(Work(), places=places)
+    waits = start(Work(), queue=queue)
     assert until(lambda: job.seconds > 0) and waits.seconds == 0
     work.go.set()
     assert job.wait(SOON)
@@ -137,16 +138,16 @@ def test_its_clock_runs_from_its_start_to_its_end(start: Callable[..., Job]) -> 
 
 
 def test_a_place_is_given_back_when_work_fails(start: Callable[..., Job]) -> None:
-    places = Places(1)
+    queue = Queue(1)
 
     def fails(_: Callable) -> None:
         raise ValueError("the loss was no number")
 
-    job = start(fails, places=places)
+    job = start(fails, queue=queue)
     assert job.wait(SOON) and str(job.problem) == "the loss was no number" and job.status == "failed"
     work = Work()
     work.go.set()
-    assert start(work, places=places).wait(SOON)
+    assert start(work, queue=queue).wait(SOON)
 
 
 def test_no_analysis_swallows_the_stop(start: Callable[..., Job]) -> None:
@@ -205,41 +206,29 @@ class Steps:
 @pytest.mark.slow
 def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callable[..., Job]) -> None:
     """Without fair shares it took more than a minute, until one of the four was done."""
-    places, trainings = Places(2, share=0.2), [Steps() for _ in range(4)]
-    for number, training in enumerate(trainings):
-        start(training, places=places, kind=TRAINING, visitor=f"visitor {number}")
+    queue, trainings = Queue(2, share=0.2), [Steps() for _ in range(4)]
+    for training in trainings:
+        start(training, queue=queue, kind=TRAINING)
     assert until(lambda: all(training.at for training in trainings)), "all four of them are served"
     come, fifth = time.monotonic(), Steps()
-    start(fifth, places=places, visitor="the fifth")
+    start(fifth, queue=queue)
     assert until(lambda: bool(fifth.at))
     assert fifth.at[0] - come < 10.0, "a share is a fifth of a second; a busy machine takes its time"
     counts = [len(training.at) for training in trainings]
     assert until(lambda: all(len(one.at) > count for one, count in zip(trainings, counts, strict=True)))
 
 
-@pytest.mark.slow
-def test_who_begins_four_gets_as_much_as_who_begins_one(start: Callable[..., Job]) -> None:
-    places, many, one = Places(1, share=0.05), [Steps() for _ in range(4)], Steps()
-    for work in many:
-        start(work, places=places, visitor="four tabs")
-    start(one, places=places, visitor="one tab")
-    assert until(lambda: len(one.at) >= 60)
-    together = sum(len(work.at) for work in many)
-    assert 0.5 < together / len(one.at) < 2
-    assert all(work.at for work in many), "the four take turns among themselves"
-
-
 def test_who_lets_others_go_on_may_be_left_meanwhile(start: Callable[..., Job]) -> None:
-    places, first, last, blocking = Places(1, share=0.05), Steps(), Work(), threading.Event()
-    job = start(first, places=places)
+    queue, first, last, blocking = Queue(1, share=0.05), Steps(), Work(), threading.Event()
+    job = start(first, queue=queue)
     assert until(lambda: bool(first.at))
-    start(lambda report: blocking.wait(SOON), places=places)
-    assert until(lambda: places.number(job) == 1), "it stands in line again"
+    start(lambda report: blocking.wait(SOON), queue=queue)
+    assert until(lambda: queue.position(job) == 1), "it stands in line again"
     job.leave("me", at_once=True)
-    assert job.wait(SOON) and job.status == "stopped" and places.number(job) == 0
+    assert job.wait(SOON) and job.status == "stopped" and queue.position(job) == 0
     blocking.set()
     last.go.set()
-    assert start(last, places=places).wait(SOON)
+    assert start(last, queue=queue).wait(SOON)
 
 
 # ---- as a page asks -------------------------------------------------------------------------------------------------
@@ -294,9 +283,9 @@ def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs, monkeypatch: p
 def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch, start) -> None:
     others = [Work() for _ in range(limits().jobs)]
     for other in others:
-        start(other, places=PLACES)
+        start(other, queue=QUEUE)
     assert until(lambda: all(other.begun for other in others))
-    monkeypatch.setattr(PLACES, "_share", SOON)
+    monkeypatch.setattr(QUEUE, "_share", SOON)
     work = Work("mine")
     work.go.set()
     monkeypatch.setattr(long_jobs, "work", work, raising=False)

@@ -1,9 +1,8 @@
-"""A public server: disabled features, limits, the queue for a seat, and errors without server details."""
+"""A public server: disabled features, limits, waiting for a seat, and errors without server details."""
 
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +12,9 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import is_fine, said
-from tests.ui.test_jobs import SOON, Work, until
+from tests.ui.test_jobs import SOON
 from ui.compute import loading, uploads
-from ui.compute.jobs import TRAINING, Job, Places
-from ui.compute.seats import Seats
+from ui.compute.queue import Queue
 from ui.server.limits import PRIVATE, PUBLIC, Limits, limits, public, without_folders
 from ui.server.streamlit_private import config
 from ui.shell import admission
@@ -155,155 +153,7 @@ def test_a_folder_with_a_space_is_left_out_too(monkeypatch: pytest.MonkeyPatch) 
     assert without_folders("/home/Ada Lovelace/models/en-fr lacks a file") == "…/en-fr lacks a file"
 
 
-# ---- the line of long computations ----------------------------------------------------------------------------------
-
-
-def test_one_training_at_a_time_and_others_pass_the_one_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = Places()
-    monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
-    monkeypatch.setenv("GLASSFORMER_JOBS", "2")
-    inside, kinds = [], {"first": TRAINING, "second": TRAINING, "third": "", "fourth": ""}
-    gone = threading.Event()
-
-    def come(who: str) -> None:
-        if places.enter(who, waits=lambda: not gone.is_set(), kind=kinds[who]):
-            inside.append(who)
-
-    threads = []
-    for who in kinds:
-        threads.append(threading.Thread(target=come, args=(who,)))
-        threads[-1].start()
-        assert until(lambda who=who: who in inside or places.number(who))
-    assert until(lambda: inside == ["first", "third"])
-    assert [places.number(who) for who in kinds] == [0, 1, 0, 2]
-    places.leave("third")
-    assert until(lambda: inside == ["first", "third", "fourth"])  # the second may not: a training is still running
-    places.leave("first")
-    assert until(lambda: inside[-1] == "second")
-    gone.set()
-    for thread in threads:
-        thread.join(SOON)
-        assert not thread.is_alive()
-
-
-def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up() -> None:
-    places, begun = Places(1, share=SOON * 3), []
-    first = Work()
-    jobs = [Job(first, places=places, patience=SOON * 3)]
-    jobs += [
-        Job(lambda _, number=number: begun.append(number), places=places, patience=0.3 if number % 3 else SOON * 3)
-        for number in range(20)
-    ]
-    for job in jobs:
-        job.start("its session")
-        assert until(lambda job=job: job.status == "running" or places.number(job) > 0)
-    vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers have disconnected
-    assert until(lambda: all(job.stopped for job in vanished))
-    jobs[4].leave("its session", at_once=True)  # number 3 has cancelled as well
-    assert jobs[4].wait(SOON) and jobs[4].stopped
-    assert [job.before for job in jobs[1:] if job.status == "waiting"] == list(range(6))
-    first.go.set()
-    assert all(job.wait(SOON) for job in jobs)
-    assert begun == [number for number in range(0, 20, 3) if number != 3]
-
-
 # ---- the line for a seat --------------------------------------------------------------------------------------------
-
-
-def test_a_seat_goes_to_the_first_in_line_who_is_still_there() -> None:
-    seats, here = Seats(2), {"a", "b", "c", "d", "e"}
-    assert [seats.take(who, present=here.__contains__) for who in "abcde"] == [0, 0, 1, 2, 3]
-    assert seats.take("d", present=here.__contains__) == 2  # asking again changes nothing
-    here -= {"c"}  # first in line, but disconnected
-    assert seats.take("e", present=here.__contains__) == 2
-    here -= {"a"}
-    assert seats.take("e", present=here.__contains__) == 1  # the free seat is d's, who has not asked yet
-    assert seats.take("d", present=here.__contains__) == 0
-    here -= {"b"}
-    assert seats.take("e", present=here.__contains__) == 0
-    assert seats.take("a", present=lambda who: True) == 1  # a visitor who left is last in line
-
-
-def test_an_idle_seat_goes_to_who_waits_and_to_nobody_else() -> None:
-    now, here = [0.0], set("abcde")
-    seats = Seats(2, idle=60, clock=lambda: now[0])
-
-    def take(who: str) -> int:
-        return seats.take(who, present=here.__contains__)
-
-    assert [take(who) for who in "ab"] == [0, 0]
-    now[0] = 1000.0
-    assert [take(who) for who in "ba"] == [0, 0]  # nobody waited
-    now[0] = 1059.0
-    assert [take(who) for who in "cde"] == [1, 2, 3]  # not idle for long enough
-    assert take("b") == 0
-    now[0] = 1060.0
-    assert take("d") == 1  # a's seat goes to c, who is ahead of d
-    assert take("a") == 3  # a returning visitor is last in line
-    assert [take(who) for who in "cb"] == [0, 0]
-    now[0] = 1120.0
-    assert [take(who) for who in "dea"] == [0, 0, 1]  # both were idle; the third has no seat to take
-    assert [take(who) for who in "bc"] == [2, 3]
-
-
-def test_only_as_many_idle_seats_are_taken_as_somebody_waits_for() -> None:
-    now = [0.0]
-    seats = Seats(3, idle=60, clock=lambda: now[0])
-    for who in "abc":
-        now[0] += 1
-        assert seats.take(who, present=lambda _: True) == 0
-    now[0] = 500.0
-    assert seats.take("d", present=lambda _: True) == 0  # a was idle longest
-    assert [seats.take(who, present=lambda _: True) for who in "bca"] == [0, 0, 1]
-
-
-def test_thirty_threads_share_ten_seats() -> None:
-    seats, here = Seats(10), set(range(30))
-    found: dict[int, int] = {}
-
-    def ask(who: int) -> None:
-        found[who] = seats.take(who, present=here.__contains__)
-
-    threads = [threading.Thread(target=ask, args=(who,)) for who in here]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(SOON)
-    assert sorted(found.values()) == [0] * 10 + list(range(1, 21))
-
-
-def test_twice_as_many_visitors_as_seats_are_all_served_and_never_more_than_there_are_seats() -> None:
-    """Sixty sessions ask for thirty seats at the same moments; each served visitor yields to the next."""
-    seats, here, lock = Seats(30), set(range(60)), threading.Lock()
-    inside: set[int] = set()
-    served: list[int] = []
-    most, wrong = [0], []
-
-    def visit(who: int) -> None:
-        last = 60
-        while (place := seats.take(who, present=here.__contains__)) > 0:
-            if place > last:
-                wrong.append((who, place, last))  # nobody moves back in the line
-            last = place
-            time.sleep(0.001)
-        with lock:
-            inside.add(who)
-            most[0] = max(most[0], len(inside))
-        for _ in range(5):  # the session asks again at each click, and keeps its seat
-            if seats.take(who, present=here.__contains__) != 0:
-                wrong.append((who, "lost its seat"))
-        with lock:
-            inside.discard(who)
-            served.append(who)
-            here.discard(who)
-
-    threads = [threading.Thread(target=visit, args=(who,)) for who in range(60)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(SOON)
-    assert sorted(served) == list(range(60)) and not wrong
-    assert 1 <= most[0] <= 30
 
 
 def test_a_visitor_without_a_seat_waits_and_is_let_in(
@@ -313,8 +163,8 @@ def test_a_visitor_without_a_seat_waits_and_is_let_in(
     here = {"somebody", "somebody else", "I"}
     monkeypatch.setattr(admission, "is_connected", lambda who: who in here)
     monkeypatch.setattr(admission, "session_id", lambda: "I")
-    assert admission.seats().take("somebody", present=here.__contains__) == 0
-    assert admission.seats().take("somebody else", present=here.__contains__) == 1
+    assert admission.seats().ask("somebody") == 0
+    assert admission.seats().ask("somebody else") == 1
     begun = time.monotonic()
     app = open_app("attention")
     assert "This server is full (seats: 1; waiting before you: 1)." in app.info[0].value
@@ -332,12 +182,13 @@ def test_who_was_idle_lines_up_again_and_finds_the_view_as_it_was(
     monkeypatch.setattr(admission, "is_connected", lambda who: who in here)
     monkeypatch.setattr(admission, "session_id", lambda: "I")
     now, here = [0.0], {"somebody", "I"}
-    seats = Seats(1, idle=60 * limits().idle_minutes, clock=lambda: now[0])
+    lasts = 60 * limits().idle_minutes
+    seats = Queue(1, lasts=lasts, is_here=lambda who: who in here, clock=lambda: now[0])
     monkeypatch.setattr(admission, "seats", lambda: seats)
     app = open_app("attention", sentence="The sea.", layer="1", head="1")
     is_fine(app)
     now[0] = 20 * 60.0
-    assert seats.take("somebody", present=here.__contains__) == 0
+    assert seats.ask("somebody") == 0
     app.run()
     assert "waiting before you: 0" in app.info[0].value
     here -= {"somebody"}

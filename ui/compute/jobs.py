@@ -11,9 +11,7 @@ closed. A page that shows a computation in progress (a training) starts its own 
 import atexit
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Literal, TypeVar
 from weakref import WeakValueDictionary, ref
@@ -22,8 +20,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.probes import interruptible
+from ui.compute.queue import LOOK_AGAIN, SCRIPTS, Queue
 from ui.compute.store import Key, Name, Store, kind_of, store
-from ui.compute.turns import turns
 from ui.server.limits import limits
 from ui.server.streamlit_private import SCRIPT_THREAD
 from ui.words.texts import common
@@ -33,101 +31,15 @@ Report = Callable[[int, int], None]
 Status = Literal["waiting", "running", "finished", "stopped", "left", "failed"]
 TRAINING = "training"  # a kind of job
 PATIENCE = 4.0  # seconds for which a job continues without watchers
-LOOK_AGAIN = 0.25  # seconds
-SHARE = 1.0  # seconds after which a job yields to another one in line
+SHARE = 1.0  # seconds after which a job lets another one in line continue
 _GRACE = 1.0  # seconds for which a job continues after a watcher leaves, since most return at once
 _SHORT = 0.4  # seconds before the page shows that something is being computed
 _LAST = 10.0  # seconds for which a server waits for its threads when it is shut down
 _JOB = "glassformer long job"  # the name of a thread
 _ending = threading.Event()
 _WHO, _MINE, _STOPPED = (f"long jobs: {name}" for name in ("who", "mine", "stopped"))
-
-
-@dataclass(eq=False)
-class _Place:
-    who: object
-    visitor: Hashable
-    kind: str
-    since: float = 0.0  # time.monotonic() when it was taken
-
-
-class Places:
-    """A limited number of slots; jobs without one wait in line.
-
-    A job gives up its slot after ``share`` seconds if others are waiting, and joins the line again. Next comes the
-    visitor with the fewest slots, then the one whose last share ended longest ago, then the first in line. So each
-    visitor (each session of the app) gets an equal share, however many computations it has started, and a new visitor
-    waits for at most one share.
-
-    Without a ``count`` the server's limits apply, read on each request: ``TRAINING`` jobs may take fewer slots, and one
-    that waits for such a slot lets others pass.
-    """
-
-    def __init__(self, count: int | None = None, *, share: float = SHARE) -> None:
-        self._count, self._share = count, share
-        self._inside: dict[object, _Place] = {}
-        self._line: list[_Place] = []
-        self._served: dict[Hashable, float] = {}  # when the last share of each visitor ended
-        self._changed = threading.Condition()
-
-    def enter(self, who: object, *, waits: Callable[[], bool], kind: str = "", visitor: Hashable | None = None) -> bool:
-        """Wait for a slot; return ``False`` if ``waits()`` becomes false first."""
-        place = _Place(who, who if visitor is None else visitor, kind)
-        with self._changed:
-            self._line.append(place)
-            try:
-                while self._next() is not place:
-                    if not waits():
-                        return False
-                    self._changed.wait(LOOK_AGAIN)
-                place.since = time.monotonic()
-                self._inside[who] = place
-                return True
-            finally:
-                self._line.remove(place)
-                self._changed.notify_all()
-
-    def take_turns(self, who: object, *, waits: Callable[[], bool]) -> bool:
-        """Let another job in if it is due, then wait for a slot again, like ``enter``."""
-        with self._changed:
-            place = self._inside[who]
-            if not self._line or time.monotonic() < place.since + self._share:
-                return True
-            self.leave(who)
-            return self.enter(who, waits=waits, kind=place.kind, visitor=place.visitor)
-
-    def leave(self, who: object) -> None:
-        """Give the slot back, if any."""
-        with self._changed:
-            if (place := self._inside.pop(who, None)) is not None:
-                here = {other.visitor for other in (*self._inside.values(), *self._line)}
-                self._served = {other: when for other, when in self._served.items() if other in here}
-                self._served[place.visitor] = time.monotonic()
-                self._changed.notify_all()
-
-    def number(self, who: object) -> int:
-        """Return the position of a job in line, 1 for the next one; 0 if it is not waiting."""
-        with self._changed:
-            return next((at for at, place in enumerate(self._in_order(), start=1) if place.who is who), 0)
-
-    def _in_order(self) -> list[_Place]:
-        inside = Counter(place.visitor for place in self._inside.values())
-        return sorted(self._line, key=lambda place: (inside[place.visitor], self._served.get(place.visitor, 0.0)))
-
-    def _next(self) -> _Place | None:
-        """Return the job that may enter now."""
-        if len(self._inside) >= self._room():
-            return None
-        kinds = Counter(place.kind for place in self._inside.values())
-        return next((place for place in self._in_order() if kinds[place.kind] < self._room(place.kind)), None)
-
-    def _room(self, kind: str = "") -> int:
-        if self._count is not None:
-            return self._count
-        return limits().trainings if kind == TRAINING else limits().jobs
-
-
-PLACES = Places()  # the slots of all sessions; the cores are also needed for short computations
+# Of all sessions; the cores are also needed for short computations.
+QUEUE = Queue(lambda kind: limits().trainings if kind == TRAINING else limits().jobs, share=SHARE)
 
 
 class JobStopped(BaseException):
@@ -144,8 +56,7 @@ class Job(Generic[Result]):
         work: The computation.
         passes: Approximate number of forward passes, if the work does not report.
         kind: Kind of job.
-        visitor: The visitor it is done for.
-        places: The slots it waits for.
+        queue: Where it waits for a slot.
         patience: See ``PATIENCE``.
     """
 
@@ -155,13 +66,11 @@ class Job(Generic[Result]):
         *,
         passes: int = 0,
         kind: str = "",
-        visitor: Hashable | None = None,
-        places: Places | None = None,
+        queue: Queue | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self._work, self._passes, self._n_passed = work, passes, 0
-        self._kind, self._visitor = kind, visitor
-        self._places = PLACES if places is None else places
+        self._kind, self._queue = kind, QUEUE if queue is None else queue
         self._patience = patience
         self._seen: dict[Hashable, float] = {}  # until when each watcher counts as watching
         self._seen_lock = threading.Lock()
@@ -218,7 +127,7 @@ class Job(Generic[Result]):
     @property
     def before(self) -> int:
         """Number of jobs in line before it."""
-        return max(0, self._places.number(self) - 1)
+        return max(0, self._queue.position(self) - 1)
 
     @property
     def seconds(self) -> float:
@@ -239,7 +148,7 @@ class Job(Generic[Result]):
         self.progress = (done, total)
         self._go_on()
         # Not before every pass: an unfinished operation may hold locks that others need.
-        if not self._places.take_turns(self, waits=lambda: self.wanted):
+        if not self._queue.share(self, waits=lambda: self.wanted):
             raise JobStopped
 
     def _before_pass(self) -> None:
@@ -252,7 +161,7 @@ class Job(Generic[Result]):
 
     def _run(self) -> None:
         try:
-            if not self._places.enter(self, waits=lambda: self.wanted, kind=self._kind, visitor=self._visitor):
+            if not self._queue.enter(self, waits=lambda: self.wanted, kind=self._kind):
                 raise JobStopped
             self._started = time.monotonic()
             with interruptible(self._before_pass):
@@ -264,7 +173,7 @@ class Job(Generic[Result]):
         finally:
             self._ended = time.monotonic()
             del self._work  # frees the work and everything that it uses
-            self._places.leave(self)
+            self._queue.leave(self)
             self._done.set()
 
 
@@ -336,11 +245,11 @@ class LongJobs:
             job = self._join(key, work, passes=passes, who=who)
             make_mine(job)
             try:
-                with turns.aside():  # the server has time for others
-                    if not job.wait(_SHORT):
-                        cancel = partial(_cancel, hash(key), ref(job), who, on_cancel)
-                        here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
-                        _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
+                SCRIPTS.leave(who)  # the server has time for others
+                if not job.wait(_SHORT):
+                    cancel = partial(_cancel, hash(key), ref(job), who, on_cancel)
+                    here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
+                    _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
             finally:  # a rerun or a closed browser raises here, and not as an Exception
                 job.leave(who)
             if not job.stopped:  # otherwise the job was about to end when this session joined it
@@ -362,7 +271,7 @@ class LongJobs:
                 self._store.keep(*key, found)
                 return found
 
-            job = self._running[key] = Job(and_keep, passes=passes, visitor=who)
+            job = self._running[key] = Job(and_keep, passes=passes)
             job.start(who)
             return job
 

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import streamlit as st
 
-from ui.compute.seats import Seats
+from ui.compute.queue import Queue
 from ui.server.limits import UNLIMITED, hosts, limits, public
 from ui.server.sent_files import accept_files, take_refusal
 from ui.server.streamlit_private import (
@@ -45,9 +45,9 @@ def admit() -> None:
 
 
 @lru_cache(maxsize=1)
-def seats() -> Seats:
-    """Return the seats of this server."""
-    return Seats(limits().sessions, idle=60 * limits().idle_minutes)
+def seats() -> Queue:
+    """Return the seats of this server; one that has been idle for long goes to a visitor who waits."""
+    return Queue(limits().sessions, lasts=60 * limits().idle_minutes, is_here=lambda session: is_connected(session))
 
 
 def _wait() -> None:
@@ -59,7 +59,7 @@ def _wait() -> None:
 
 
 def _place() -> int:
-    return seats().take(session_id(), present=is_connected)
+    return seats().ask(session_id())
 
 
 @lru_cache(maxsize=1)

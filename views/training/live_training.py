@@ -90,7 +90,7 @@ class Live:
     @once
     def job(self) -> Job[None]:
         """The background job of the training."""
-        return Job(self._train, kind=TRAINING, visitor=this_session(), patience=PATIENCE)
+        return Job(self._train, kind=TRAINING, patience=PATIENCE)
 
     def _train(self, report: Report) -> None:
         try:

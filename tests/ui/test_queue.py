@@ -1,0 +1,237 @@
+"""The queue for long computations, scripts of pages and seats: order, shares, and what frees a slot."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import is_fine
+from tests.ui.test_jobs import SOON, Work, until
+from ui.compute.jobs import TRAINING, Job
+from ui.compute.queue import LONGEST, SCRIPTS, Queue
+
+
+def seats(count: int, here: set, **more) -> Queue:
+    return Queue(count, is_here=here.__contains__, **more)
+
+
+# ---- scripts of pages -----------------------------------------------------------------------------------------------
+
+
+def enter_in_order(queue: Queue, names: str, work: Callable[[str], None]) -> list[threading.Thread]:
+    """Let one thread per letter wait for a slot, and return once all are in line."""
+    threads = []
+    for place, name in enumerate(names, start=1):
+
+        def take(name: str = name) -> None:
+            with queue.slot(name):
+                work(name)
+
+        threads.append(threading.Thread(target=take))
+        threads[-1].start()
+        assert until(lambda name=name, place=place: queue.position(name) == place)
+    return threads
+
+
+def test_scripts_run_one_at_a_time_in_the_order_of_arrival() -> None:
+    queue, inside, served, most = Queue(1), set(), [], []
+
+    def work(name: str) -> None:
+        inside.add(name)
+        most.append(len(inside))
+        served.append(name)
+        inside.discard(name)
+
+    with queue.slot("first"):
+        threads = enter_in_order(queue, "abcdefghijklmnopqrst", work)
+        assert not served
+    for thread in threads:
+        thread.join(SOON)
+    assert "".join(served) == "abcdefghijklmnopqrst" and max(most) == 1
+
+
+def test_a_slow_script_holds_up_the_others_for_one_turn_only() -> None:
+    queue, go = Queue(1, lasts=0.05), threading.Event()
+    (slow,) = [threading.Thread(target=lambda: [queue.enter("slow"), go.wait(SOON), queue.leave("slow")])]
+    slow.start()
+    for thread in enter_in_order(queue, "a", lambda _: None):
+        thread.join(SOON)
+    assert slow.is_alive(), "no script is stopped"
+    go.set()
+    slow.join(SOON)
+    assert queue.ask("next") == 0
+
+
+class StoppedByStreamlit(BaseException):
+    pass
+
+
+def test_a_script_that_is_stopped_gives_its_slot_back() -> None:
+    queue = Queue(1)
+    with pytest.raises(StoppedByStreamlit), queue.slot("a"):
+        raise StoppedByStreamlit
+    assert queue.ask("b") == 0
+
+
+def test_a_page_that_waits_for_a_long_computation_lets_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SCRIPTS, "_lasts", SOON)
+    go = threading.Event()
+
+    def script(go) -> None:
+        from ui.compute.jobs import LongJobs, this_session
+        from ui.compute.queue import SCRIPTS
+        from ui.compute.store import Store
+
+        with SCRIPTS.slot(this_session()):
+            LongJobs(Store({"results": 1000})).result("a", "test", lambda _: go.wait(60))
+
+    app = AppTest.from_function(script, args=(go,), default_timeout=SOON)
+    page = threading.Thread(target=app.run)
+    page.start()
+    assert until(lambda: len(SCRIPTS._inside) == 1), "the page has begun"
+    assert until(lambda: not SCRIPTS._inside), "it waits, and keeps no slot"
+    go.set()
+    page.join(SOON)
+    assert not app.exception
+
+
+def test_no_page_keeps_its_slot(open_app: Callable[..., AppTest]) -> None:
+    is_fine(open_app("tokens", checkpoint="tiny-gpt"))
+    assert SCRIPTS.ask("somebody") == 0 and LONGEST < 1
+    SCRIPTS.leave("somebody")
+
+
+# ---- long computations ----------------------------------------------------------------------------------------------
+
+
+def test_one_training_at_a_time_and_others_pass_the_one_that_waits() -> None:
+    queue, inside, gone = Queue(lambda kind: 1 if kind == TRAINING else 2), [], threading.Event()
+    kinds = {"first": TRAINING, "second": TRAINING, "third": "", "fourth": ""}
+
+    def come(who: str) -> None:
+        if queue.enter(who, waits=lambda: not gone.is_set(), kind=kinds[who]):
+            inside.append(who)
+
+    threads = []
+    for who in kinds:
+        threads.append(threading.Thread(target=come, args=(who,)))
+        threads[-1].start()
+        assert until(lambda who=who: who in inside or queue.position(who))
+    assert until(lambda: inside == ["first", "third"])
+    assert [queue.position(who) for who in kinds] == [0, 1, 0, 2]
+    queue.leave("third")
+    assert until(lambda: inside == ["first", "third", "fourth"])  # the second may not: a training is still running
+    queue.leave("first")
+    assert until(lambda: inside[-1] == "second")
+    gone.set()
+    for thread in threads:
+        thread.join(SOON)
+        assert not thread.is_alive()
+
+
+def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up() -> None:
+    queue, begun = Queue(1, share=SOON * 3), []
+    first = Work()
+    jobs = [Job(first, queue=queue, patience=SOON * 3)]
+    jobs += [
+        Job(lambda _, number=number: begun.append(number), queue=queue, patience=0.3 if number % 3 else SOON * 3)
+        for number in range(20)
+    ]
+    for job in jobs:
+        job.start("its session")
+        assert until(lambda job=job: job.status == "running" or queue.position(job) > 0)
+    vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers have disconnected
+    assert until(lambda: all(job.stopped for job in vanished))
+    jobs[4].leave("its session", at_once=True)  # number 3 has cancelled as well
+    assert jobs[4].wait(SOON) and jobs[4].stopped
+    assert [job.before for job in jobs[1:] if job.status == "waiting"] == list(range(6))
+    first.go.set()
+    assert all(job.wait(SOON) for job in jobs)
+    assert begun == [number for number in range(0, 20, 3) if number != 3]
+
+
+# ---- seats of a full server -----------------------------------------------------------------------------------------
+
+
+def test_a_seat_goes_to_the_first_in_line_who_is_still_there() -> None:
+    here = set("abcde")
+    queue = seats(2, here)
+    assert [queue.ask(who) for who in "abcde"] == [0, 0, 1, 2, 3]
+    assert queue.ask("d") == 2  # asking again changes nothing
+    here -= {"c"}  # first in line, but disconnected
+    assert queue.ask("e") == 2
+    here -= {"a"}
+    assert queue.ask("e") == 1  # the free seat is d's, who has not asked yet
+    assert queue.ask("d") == 0
+    here -= {"b"}
+    assert queue.ask("e") == 0
+    here |= {"a"}
+    assert queue.ask("a") == 1  # a visitor who left is last in line
+
+
+def test_an_idle_seat_goes_to_who_waits_and_to_nobody_else() -> None:
+    now = [0.0]
+    queue = seats(2, set("abcde"), lasts=60, clock=lambda: now[0])
+    assert [queue.ask(who) for who in "ab"] == [0, 0]
+    now[0] = 1000.0
+    assert [queue.ask(who) for who in "ba"] == [0, 0]  # nobody waited
+    now[0] = 1059.0
+    assert [queue.ask(who) for who in "cde"] == [1, 2, 3]  # not idle for long enough
+    assert queue.ask("b") == 0
+    now[0] = 1060.0
+    assert queue.ask("d") == 1  # a's seat goes to c, who is ahead of d
+    assert queue.ask("a") == 3  # a returning visitor is last in line
+    assert [queue.ask(who) for who in "cb"] == [0, 0]
+    now[0] = 1120.0
+    assert [queue.ask(who) for who in "dea"] == [0, 0, 1]  # both were idle; the third has no seat to take
+    assert [queue.ask(who) for who in "bc"] == [2, 3]
+
+
+def test_only_as_many_idle_seats_are_taken_as_somebody_waits_for() -> None:
+    now = [0.0]
+    queue = seats(3, set("abcd"), lasts=60, clock=lambda: now[0])
+    for who in "abc":
+        now[0] += 1
+        assert queue.ask(who) == 0
+    now[0] = 500.0
+    assert queue.ask("d") == 0  # a was idle longest
+    assert [queue.ask(who) for who in "bca"] == [0, 0, 1]
+
+
+def test_twice_as_many_visitors_as_seats_are_all_served_and_never_more_than_there_are_seats() -> None:
+    """Sixty sessions ask for thirty seats at the same moments; each served visitor yields to the next."""
+    here, lock = set(range(60)), threading.Lock()
+    queue = seats(30, here)
+    inside: set[int] = set()
+    served: list[int] = []
+    most, wrong = [0], []
+
+    def visit(who: int) -> None:
+        last = 60
+        while (place := queue.ask(who)) > 0:
+            if place > last:
+                wrong.append((who, place, last))  # nobody moves back in the line
+            last = place
+            time.sleep(0.001)
+        with lock:
+            inside.add(who)
+            most[0] = max(most[0], len(inside))
+        for _ in range(5):  # the session asks again at each click, and keeps its seat
+            if queue.ask(who) != 0:
+                wrong.append((who, "lost its seat"))
+        with lock:
+            inside.discard(who)
+            served.append(who)
+            here.discard(who)
+
+    threads = [threading.Thread(target=visit, args=(who,)) for who in range(60)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SOON)
+    assert sorted(served) == list(range(60)) and not wrong
+    assert 1 <= most[0] <= 30
