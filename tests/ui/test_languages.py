@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import shutil
 import tomllib
@@ -209,18 +208,6 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_definition_that_is_edited_is_in_the_next_link(texts: Path) -> None:
-    """Changed translations are visible without a restart."""
-    terms = [term for term in glossary() if term.key == "sink"]
-    (before,) = with_links(["A sink."], terms)
-    file = texts / "ui" / "words" / "glossary.toml"
-    old = terms[0].definition.splitlines()[0][:20]
-    file.write_text(file.read_text(encoding="utf-8").replace(old, f"Newly: {old}"), encoding="utf-8")
-    os.utime(file, (0, 0))  # the clock may not distinguish two moments
-    (after,) = with_links(["A sink."], [term for term in glossary() if term.key == "sink"])
-    assert before != after and f"Newly: {old}" in after
-
-
 def add_language(texts: Path, code: str, **files: str) -> None:
     for name, content in files.items():
         shared = name in SHARED
@@ -284,18 +271,6 @@ def test_a_folder_without_a_name_is_no_language(texts: Path) -> None:
 )
 def test_a_translation_is_laid_over_english_only_where_it_fits(english: object, translated: object, result: object):
     assert merge_over(english, translated) == result
-
-
-def test_a_changed_translation_is_read_again(texts: Path) -> None:
-    import os
-
-    file = texts / "views" / "masks" / "fr.toml"
-    file.write_text('title = "Un"\n', encoding="utf-8")
-    os.utime(file, ns=(1, 1))
-    assert read_texts(texts, "masks", "fr")["title"] == "Un"
-    file.write_text('title = "Deux"\n', encoding="utf-8")
-    os.utime(file, ns=(2, 2))
-    assert read_texts(texts, "masks", "fr")["title"] == "Deux"
 
 
 def test_the_spoken_language_comes_first(in_language: Callable) -> None:

@@ -6,34 +6,43 @@ import os
 from collections import Counter
 from collections.abc import Callable
 from contextvars import Context
-from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine
 from ui.server.streamlit_private import runs_a_script
-from ui.words.once_a_run import begin_run
+from ui.words.once_a_run import begin_run, once_a_run
 from ui.words.texts import ROOT
-from ui.words.translations import changed_at, read_texts
+from ui.words.translations import read_texts
 
 
-def test_within_a_run_a_file_is_as_old_as_it_was_when_it_was_first_asked(tmp_path: Path) -> None:
-    file = tmp_path / "a.toml"
-    file.write_text("")
-    assert changed_at(str(file)) is not None
+def test_a_value_is_read_once_within_a_run_and_again_in_the_next() -> None:
+    values = iter(range(10))
+    ask = once_a_run(lambda: next(values))
 
     def run() -> None:
         begin_run()
-        before = changed_at(str(file))
-        os.utime(file, ns=(1, 1))
-        assert changed_at(str(file)) == before != 1
+        assert (ask(), ask()) == (0, 0)
         begin_run()
-        assert changed_at(str(file)) == 1
+        assert ask() == 1
 
     Context().run(run)
-    os.utime(file, ns=(2, 2))
-    assert changed_at(str(file)) == 2, "where no run has begun, the disk is asked"
+    assert (ask(), ask()) == (2, 3), "where no run has begun, nothing is kept"
+
+
+def test_a_text_file_is_read_once(open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
+    app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.")
+    is_fine(app.run())
+    asked, stat = [], os.stat
+
+    def counted(path: object, *how: object, **more: object) -> os.stat_result:
+        asked.extend([str(path)] if str(path).endswith(".toml") else [])
+        return stat(path, *how, **more)
+
+    monkeypatch.setattr(os, "stat", counted)
+    is_fine(app.run())
+    assert not asked, "there used to be a hundred requests for the age of a text"
 
 
 def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,7 +53,7 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
 
     def counted(path: object, *how: object, **more: object) -> os.stat_result:
         # reads by the test itself do not count
-        if runs_a_script() and str(path).endswith((".toml", "config.json", "opening.json")):
+        if runs_a_script() and str(path).endswith("config.json"):
             asked[str(path)] += 1
         return stat(path, *how, **more)
 
@@ -64,19 +73,3 @@ def test_a_run_asks_the_session_for_its_language_hardly_ever(
     is_fine(app.run())
     assert app.button(key="attention next").label == read_texts(ROOT, "attention", "fr")["next"]
     assert len(asked) <= 1, "a run needs hundreds of texts, and looks once whose they are"
-
-
-def test_a_public_server_asks_the_disk_for_no_text_again(
-    public_server: None, open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.")
-    is_fine(app.run())
-    asked, stat = [], os.stat
-
-    def counted(path: object, *how: object, **more: object) -> os.stat_result:
-        asked.extend([str(path)] if str(path).endswith((".toml", ".po")) else [])
-        return stat(path, *how, **more)
-
-    monkeypatch.setattr(os, "stat", counted)
-    is_fine(app.run())
-    assert not asked

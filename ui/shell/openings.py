@@ -14,7 +14,6 @@ from transformer.pictures.image_files import PREFIX
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, examples, language, model_sentences, pictures
-from ui.words.translations import changed_at
 
 _LOG = logging.getLogger(__name__)
 
@@ -79,15 +78,13 @@ def _ready_for_all() -> frozenset[str]:
 
 @once_a_run
 def _own(checkpoint: str) -> Opening | None:
-    folder = shipped_folder(checkpoint_path(checkpoint))
-    when = changed_at(f"{folder}/{OPENING}")
-    return None if when is None else _read(folder, when)
+    return _read(shipped_folder(checkpoint_path(checkpoint)))
 
 
 @lru_cache(maxsize=64)
-def _read(folder: Path, _changed: int) -> Opening | None:
+def _read(folder: Path) -> Opening | None:
     try:
-        return read_opening(folder)
+        return read_opening(folder) if (folder / OPENING).exists() else None
     except (ValueError, OSError) as error:
         _LOG.warning("%s; opening as models of its kind do", error)
         return None

@@ -2,14 +2,15 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from ui.words import texts
-from ui.words.translations import ENGLISH, changed_at, read_for_all
+from ui.words.translations import ENGLISH, read_for_all
 
 PANEL = "glossary"  # key of the panel in the session: whether it is open
 SEARCH = "glossary_search"  # key of its search box, and the parameter of a link that opens it
@@ -42,7 +43,7 @@ class Term:
 
 def glossary(page: str = "") -> tuple[Term, ...]:
     """Return the terms that occur on a page, or all, in alphabetical order in the language of this run."""
-    return tuple([term for term in _all_terms(texts.language(), _version()) if not page or page in term.pages])
+    return tuple([term for term in _all_terms(texts.ROOT, texts.language()) if not page or page in term.pages])
 
 
 def search(terms: Iterable[Term], query: str) -> tuple[Term, ...]:
@@ -70,20 +71,13 @@ def with_links(sentences: Sequence[str], terms: Collection[Term]) -> list[str]:
 
     What is code, bold, a formula or a link already stays as it is.
     """
-    return list(_linked(tuple(sentences), tuple([term.key for term in terms]), texts.language(), _version()))
-
-
-def _version() -> tuple[Hashable, ...]:
-    """Return the versions of all files that the terms are read from, which change with them."""
-    return str(texts.ROOT), changed_at(f"{texts.ROOT}/ui/words/glossary.toml"), *texts.languages()
+    return list(_linked(tuple(sentences), tuple([term.key for term in terms]), texts.ROOT, texts.language()))
 
 
 @lru_cache(maxsize=512)
-def _linked(
-    sentences: tuple[str, ...], keys: tuple[str, ...], language: str, version: tuple[Hashable, ...]
-) -> tuple[str, ...]:
+def _linked(sentences: tuple[str, ...], keys: tuple[str, ...], root: Path, language: str) -> tuple[str, ...]:
     linked = list(sentences)
-    terms = [term for term in _all_terms(language, version) if term.key in keys]
+    terms = [term for term in _all_terms(root, language) if term.key in keys]
     forms = [(form, term) for term in terms for form in _forms(term)]
     done: set[str] = set()
     for form, term in sorted(forms, key=lambda pair: -len(pair[0])):
@@ -99,8 +93,8 @@ def _linked(
 
 
 @lru_cache(maxsize=16)
-def _all_terms(language: str, _version: tuple[Hashable, ...]) -> tuple[Term, ...]:
-    terms = [_term(key, entry, language) for key, entry in read_for_all(texts.ROOT, "glossary").items()]
+def _all_terms(root: Path, language: str) -> tuple[Term, ...]:
+    terms = [_term(key, entry, language) for key, entry in read_for_all(root, "glossary").items()]
     return tuple(sorted(terms, key=lambda term: re.sub(r"^\W+", "", _fold_case(term.name))))
 
 

@@ -2,21 +2,19 @@
 
 English has every text. Another language replaces texts key by key and table by table; a text that could break a page
 (another type of value, another list length, other ``{placeholders}``) or a file that is not TOML is ignored, with a
-line in the log, and the English text is used.
+line in the log, and the English text is used. Each file is read once; an edited one counts after a restart.
 """
 
 import logging
 import os
 import re
 import tomllib
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from transformer.disk.plain_files import parse_toml
-from ui.server.limits import public
-from ui.words.once_a_run import once_a_run
 
 ENGLISH = "en"
 SHARED = ("common", "examples")
@@ -26,21 +24,19 @@ _LATEX_ARGUMENT = re.compile(r"\\[A-Za-z]+\{[^{}]*\}|[_^]\{[^{}]*\}")
 _PLACEHOLDER = re.compile(r"\{\w+[^{}]*\}")
 
 
-@once_a_run
+@cache
 def names_of_languages(folder: Path) -> dict[str, str]:
     """Return the names of languages by code, from their ``common.toml``; English first."""
     found = {}
     for code in sorted(os.listdir(folder)):
-        if (when := changed_at(path := f"{folder}/{code}/common.toml")) is None:
-            continue
-        language = _parsed_or_nothing(path, when).get("language")
+        language = _parsed_or_nothing(folder / code / "common.toml").get("language")
         name = language.get("name") if isinstance(language, dict) else None
         if isinstance(name, str) and name.strip():
             found[code] = name.strip()
     return {ENGLISH: found.pop(ENGLISH, "English"), **found}
 
 
-@once_a_run
+@cache
 def read_texts(root: Path, name: str, language: str) -> dict[str, Any]:
     """Return the texts of that name merged with the English ones, shared by all sessions.
 
@@ -51,21 +47,21 @@ def read_texts(root: Path, name: str, language: str) -> dict[str, Any]:
         FileNotFoundError: If there is no English file.
     """
     folders = {**dict.fromkeys(SHARED, f"ui/words/*/{name}.toml"), "figures": "charts/words/*.toml"}
-    place = f"{root}/{folders.get(name, f'views/{name}/*.toml')}"
-    english = place.replace("*", ENGLISH)
-    if (english_changed := changed_at(english)) is None:
+    place = folders.get(name, f"views/{name}/*.toml")
+    english = root / place.replace("*", ENGLISH)
+    if not english.is_file():
         raise FileNotFoundError(f"there is no file {english}: every text is in English first")
-    translated = place.replace("*", language)
-    translated_changed = None if language == ENGLISH else changed_at(translated)
-    if translated_changed is None:
-        return _parse(english, english_changed)
-    return _merge(english, english_changed, translated, translated_changed)
+    if language == ENGLISH:
+        return parse_toml(english.read_text(encoding="utf-8"))
+    translated = root / place.replace("*", language)
+    name_in_log = "/".join(translated.with_suffix("").parts[-2:])
+    return merge_over(read_texts(root, name, ENGLISH), _parsed_or_nothing(translated), place=name_in_log)
 
 
+@cache
 def read_for_all(root: Path, name: str) -> dict[str, Any]:
     """Return a file that is the same for all languages; shared by all sessions, so never change it."""
-    path = f"{root}/ui/words/{name}.toml"
-    return _parse(path, changed_at(path))
+    return parse_toml((root / "ui" / "words" / f"{name}.toml").read_text(encoding="utf-8"))
 
 
 def placeholders(text: str) -> frozenset[str]:
@@ -99,40 +95,11 @@ def merge_over(english: Any, translated: Any, *, place: str = "") -> Any:
     return english
 
 
-@once_a_run
-def changed_at(path: str) -> int | None:
-    """Return when a file was changed; ``None`` if it does not exist.
-
-    It is called for every text and looked up once per run, or only once on a public server, whose files nobody edits.
-    """
-    return _changed_at_first(path) if public() else _changed_now(path)
-
-
-def _changed_now(path: str) -> int | None:
+def _parsed_or_nothing(path: Path) -> dict[str, Any]:
     try:
-        return os.stat(path).st_mtime_ns
-    except OSError:
-        return None
-
-
-_changed_at_first = lru_cache(maxsize=512)(_changed_now)
-
-
-@lru_cache(maxsize=256)
-def _parse(path: str, _changed: int) -> dict[str, Any]:
-    return parse_toml(Path(path).read_text(encoding="utf-8"))
-
-
-@lru_cache(maxsize=256)
-def _parsed_or_nothing(path: str, _changed: int) -> dict[str, Any]:
-    try:
-        return parse_toml(Path(path).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        _LOG.warning("%s is left out: %s", "/".join(Path(path).parts[-2:]), error)
+        return parse_toml(path.read_text(encoding="utf-8"))
+    except OSError:  # there is none
         return {}
-
-
-@lru_cache(maxsize=256)
-def _merge(english: str, english_changed: int, translated: str, translated_changed: int) -> dict[str, Any]:
-    place = "/".join(Path(translated).with_suffix("").parts[-2:])
-    return merge_over(_parse(english, english_changed), _parsed_or_nothing(translated, translated_changed), place=place)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        _LOG.warning("%s is left out: %s", "/".join(path.parts[-2:]), error)
+        return {}
