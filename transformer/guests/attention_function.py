@@ -200,15 +200,14 @@ def _with_sinks(scores: Tensor, allowed: Tensor, sinks: Tensor) -> Tensor:
     return torch.softmax(together.float(), dim=-1)[..., :-1].to(scores.dtype) * allowed[:, None]
 
 
-def show(module: nn.Module, probes: Callable[[GuestPass], Any]) -> None:
-    """Connect the attention of ``module`` to ``probes(pass)``, a module with the probes of our attention."""
+def show(module: nn.Module, probes: nn.Module) -> None:
+    """Connect the attention of ``module`` to ``probes``, a module with the probes of our attention."""
     module.__dict__["_glassformer_probes"] = probes
 
 
 def probes_of(module: nn.Module) -> Any:
     """Return the probes of an attention module, or ``None`` where nothing records this pass."""
-    guest_pass, probes = _pass.get(), module.__dict__.get("_glassformer_probes")
-    return None if guest_pass is None or probes is None else probes(guest_pass)
+    return None if _pass.get() is None else module.__dict__.get("_glassformer_probes")
 
 
 SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
@@ -218,22 +217,20 @@ PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bm
 class WatchedSoftmax(TorchFunctionMode):
     """Mode that records the softmax of a custom attention and the product with the values that follows it."""
 
-    def __init__(self, probes: Any, batch: int) -> None:
+    def __init__(self, probes: Any) -> None:
         super().__init__()
-        self.probes, self.batch, self.weights = probes, batch, None
+        self.probes, self.weights = probes, None
 
     def __torch_function__(
         self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in SOFTMAXES and self.weights is None and args and args[0].ndim in (3, 4):
-            given = args[0]
-            # XGLM has one axis for texts and heads together.
-            scores = given if given.ndim == 4 else given.unflatten(0, (self.batch, len(given) // self.batch))
+        if func in SOFTMAXES and self.weights is None and args and args[0].ndim == 4:
+            scores = args[0]
             allowed = self.probes.allowed((scores > torch.finfo(scores.dtype).min / 2).all(dim=1))
             scores = self.probes.scores(scores)
             self.weights = self.probes.weights(attention_weights(scores.float(), allowed[:, None]).to(scores.dtype))
-            return self.weights.reshape(given.shape)
+            return self.weights
         if func in PRODUCTS and self.weights is not None and self.probes is not None:
             batch, n_heads, n_queries, n_keys = self.weights.shape
             given, value = args[:2]
@@ -256,7 +253,5 @@ def watch_softmax(module: nn.Module) -> None:
 def _watched_forward(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
     if (probes := probes_of(module)) is None:
         return type(module).forward(module, *args, **kwargs)
-    guest_pass = _pass.get()
-    assert guest_pass is not None  # there are no probes without a pass
-    with WatchedSoftmax(probes, guest_pass.batch):
+    with WatchedSoftmax(probes):
         return type(module).forward(module, *args, **kwargs)

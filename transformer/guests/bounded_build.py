@@ -73,12 +73,16 @@ class NetworkSize:
         return 3 * self.buffers + self.trial
 
 
-def size_of_network(shapes: nn.Module, n_tokens: int, n_heads: int, n_layers: int) -> NetworkSize:
-    """Return the size of a network whose trial pass reads ``n_tokens`` tokens."""
+def size_of_network(shapes: nn.Module, n_tokens: int, n_heads: int, n_layers: int, *, longest: int = 0) -> NetworkSize:
+    """Return the size of a network whose trial passes read ``n_tokens`` and ``longest`` tokens.
+
+    The inputs and outputs of all modules are recorded in the first pass, only maps and hidden states in the others.
+    """
     parameters, buffers = list(shapes.parameters()), list(shapes.buffers())
     widths = sum(parameter.shape[0] + parameter.shape[-1] for parameter in parameters if parameter.ndim > 1)
     # Two passes are compared, and a recording has two copies of most vectors: one module's output is another's input.
-    trial = _FLOAT * (4 * n_tokens * widths + 2 * n_layers * n_heads * n_tokens**2)
+    everything = 4 * n_tokens * widths + 2 * n_layers * n_heads * n_tokens**2
+    trial = _FLOAT * max(everything, longest * widths + 4 * n_layers * n_heads * longest**2)
     return NetworkSize(
         _FLOAT * sum(parameter.numel() for parameter in parameters), sum(each.nbytes for each in buffers), trial
     )

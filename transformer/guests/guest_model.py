@@ -78,9 +78,11 @@ def _carried(carrier: nn.Module, carries: type, *args: Any, **kwargs: Any) -> An
     if given is not None and given[0] is carrier:
         if carries is tuple:
             return (given[1],)
-        pooler = getattr(carrier, "pooler", None)  # some classifiers read what their stack pools (BEiT)
-        pooled = {} if pooler is None else {"pooler_output": pooler(given[1])}
-        return carries(last_hidden_state=given[1], **pooled)
+        pooler = getattr(carrier, "pooler", None)  # some classifiers read what their stack pools
+        more = {} if pooler is None else {"pooler_output": pooler(given[1])}
+        if carries.__annotations__.get("hidden_states"):  # some heads read the last of them (DeBERTa)
+            more["hidden_states"] = (given[1],)
+        return carries(last_hidden_state=given[1], **more)
     output = type(carrier).forward(carrier, *args, **kwargs)
     if _stop.get() is carrier:
         raise _Reached(output[0])
@@ -148,8 +150,10 @@ class GuestModel(Model):
         super().__init__(config)
         self.network: Any = network
         self.own_hooks: set[int] = set()
+        self.agreement: Any = None  # of its trial passes with its own maps (``transformer.guests.agreement``)
         self.images = None if config.image is None else ImageTokenizer(config.image)
         self._carriers = {name: found.carrier for name, found in stacks.items()}
+        self._carries: dict[str, Any] = {name: found.carries for name, found in stacks.items()}
         self._cache_argument = cache_argument(network) if config.has_decoder else None
         self._cache_agrees: bool | None = None
         self._modules_of = {name: dict(_parts_of(network, found)) for name, found in stacks.items()}
@@ -228,9 +232,7 @@ class GuestModel(Model):
         given = dict(caching)
         if memory is None:
             return self._hidden("decoder", self.network, ids.shape, input_ids=ids, **given)
-        from transformers.modeling_outputs import BaseModelOutput
-
-        given["encoder_outputs"] = BaseModelOutput(last_hidden_state=memory)
+        given["encoder_outputs"] = self._carries["encoder"](last_hidden_state=memory)
         if source_ids is not None:
             given["attention_mask"] = padding_mask(source_ids, self.config.pad_id).long()
         return self._hidden("decoder", self.network, ids.shape, decoder_input_ids=ids, **given)
@@ -285,6 +287,18 @@ class GuestModel(Model):
             return self.decode(ids[1], self.encode(ids[0]), ids[0])
         return self.encode(ids[0]) if self.config.has_encoder else self.decode(ids[0])
 
+    def stack_outputs(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the output of each stack for what its network receives: token ids, or the pixels of an image."""
+        if (pixels := given.get("pixel_values")) is not None:
+            return {"encoder": self._hidden("encoder", self.network, (1, 0), pixel_values=pixels)}
+        ids = given["input_ids"]
+        if not self.config.has_encoder:
+            return {"decoder": self.decode(ids)}
+        memory = self.encode(ids)
+        if not self.config.has_decoder:
+            return {"encoder": memory}
+        return {"encoder": memory, "decoder": self.decode(given["decoder_input_ids"], memory, ids)}
+
     def read_out(self, hidden: Tensor, ids: Tensor) -> Tensor:
         """Return what is computed from the output of the last stack; ``ids`` are those of the first."""
         if self.config.pooling:
@@ -315,10 +329,8 @@ class GuestModel(Model):
         if self.images is not None:
             given = {"pixel_values": hidden.new_zeros(batch, 3, *self.images.image.preprocessing.shape)}
         if self.config.kind == "encoder-decoder":
-            from transformers.modeling_outputs import BaseModelOutput
-
             memory = hidden.new_zeros(batch, 1, self.config.d_model)
-            given = {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=memory)}
+            given = {"decoder_input_ids": ids, "encoder_outputs": self._carries["encoder"](last_hidden_state=memory)}
         if self.config.has_decoder:
             given["use_cache"] = False
         carrier = self._carriers["decoder" if self.config.has_decoder else "encoder"]
@@ -360,7 +372,7 @@ def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
         token_head = _token_head(head, hidden, trial)
         if token_head is not None:
             stack.vocabulary_projection, norm = token_head
-            _Watch(model, "head", trial.overwritten).attach_norm(norm, lambda _: stack.vocabulary_projection.norm)
+            _Watch(model, "head", trial.overwritten).attach_norm(norm, stack.vocabulary_projection.norm)
             model.probes = name_probes(model)
         return
     with torch.inference_mode():
@@ -510,9 +522,9 @@ class _Watch:
 
         self.model.own_hooks.add(module.register_forward_hook(hook).id)
 
-    def attach_norm(self, module: nn.Module, described: Callable[[GuestPass], Any]) -> None:
-        self.before(module, lambda guest_pass, x: described(guest_pass).input(x))
-        self.after(module, lambda guest_pass, x, y: _norm_steps(described(guest_pass), x, y))
+    def attach_norm(self, module: nn.Module, described: Any) -> None:
+        self.before(module, lambda _, x: described.input(x))
+        self.after(module, lambda _, x, y: _norm_steps(described, x, y))
 
 
 class _Hooks(_Watch):
@@ -521,65 +533,49 @@ class _Hooks(_Watch):
     def __init__(self, model: GuestModel, stack: GuestStack, name: str, found: FoundStack) -> None:
         super().__init__(model, name, found.overwritten)
         self.layers: list[Any] = list(stack.layers)
-        self.repeated = found.repeated
-        self.seen: set[tuple[int, str]] = set()
         for index, (layer, what) in enumerate(zip(self.layers, found.layers, strict=True)):
             self.attach_layer(layer, what, index)
         self.attach_embedding(stack.embedding, found)
         if found.final_norm is not None and found.settles:
-            self.attach_norm(found.final_norm.module, lambda _: stack.final_norm)
-
-    def once(self, module: nn.Module | None, what: str = "") -> bool:
-        """Whether ``module`` gets its hooks now: a repeated block gets them at its first call only."""
-        key = (id(module), what)
-        if module is None or key in self.seen:
-            return False
-        self.seen.add(key)
-        return True
-
-    def layer_now(self, index: int) -> Callable[[GuestPass], Any]:
-        """Return a function from a pass to the layer of a hook; for a repeated block, the running layer."""
-        if not self.repeated:
-            return lambda _: self.layers[index]
-        return lambda guest_pass: self.layers[guest_pass.depth]
+            self.attach_norm(found.final_norm.module, stack.final_norm)
 
     def attach_layer(self, layer: Any, found: FoundLayer, index: int) -> None:
-        now, (factor, fed_factor), order = self.layer_now(index), found.factors, found.order
-        if self.once(found.block):
+        (factor, fed_factor), order = found.factors, found.order
 
-            def begin(guest_pass: GuestPass, stream: Tensor) -> Tensor:
-                guest_pass.depth += 1
-                guest_pass.kept.clear()
-                guest_pass.kept["stream"] = now(guest_pass).residual["in"](stream)
-                return guest_pass.kept["stream"]
+        def begin(guest_pass: GuestPass, stream: Tensor) -> Tensor:
+            guest_pass.depth = index
+            guest_pass.kept.clear()
+            guest_pass.kept["stream"] = layer.residual["in"](stream)
+            return guest_pass.kept["stream"]
 
-            def end(guest_pass: GuestPass, _: Tensor, stream: Tensor) -> Tensor:
-                here, kept = now(guest_pass), guest_pass.kept
-                if order == "parallel" and "after" in kept:
-                    after = kept["after"]
-                    shown = here.residual["after_self_attention"](after)
-                    stream = stream if shown is after else stream + (shown - after)
-                for moved in ("moved", "moved again"):
-                    stream = stream + kept[moved] if moved in kept else stream
-                return here.residual["out"](stream)
+        def end(guest_pass: GuestPass, _: Tensor, stream: Tensor) -> Tensor:
+            kept = guest_pass.kept
+            if order == "parallel" and "after" in kept:
+                after = kept["after"]
+                shown = layer.residual["after_self_attention"](after)
+                stream = stream if shown is after else stream + (shown - after)
+            for moved in ("moved", "moved again"):
+                stream = stream + kept[moved] if moved in kept else stream
+            return layer.residual["out"](stream)
 
-            self.before(found.block, begin)
-            self.after(found.block, end)
+        self.before(found.block, begin)
+        self.after(found.block, end)
         for kind in ("self_attention", "cross_attention"):
             attention = getattr(found, kind)
-            if attention is None or not self.once(attention.module, kind):
+            if attention is None:
                 continue
-            show(attention.module, lambda guest_pass, kind=kind: getattr(now(guest_pass), kind))
+            shown_by = getattr(layer, kind)
+            show(attention.module, shown_by)
             if attention.call is None:
                 watch_softmax(attention.module)
             writer = attention.output or attention.module
             sandwiched = f"{kind}_output_norm" in found.norms
 
             def write(
-                guest_pass: GuestPass, _: Tensor, output: Tensor, kind: str = kind, sandwiched: bool = sandwiched
+                guest_pass: GuestPass, _: Tensor, output: Tensor, probes: Any = shown_by, sandwiched: bool = sandwiched
             ) -> Tensor:
                 update = output if parts.is_one(factor) else output * factor
-                shown = getattr(now(guest_pass), kind).output(update)
+                shown = probes.output(update)
                 if order == "parallel" and not sandwiched:
                     guest_pass.kept["after"] = guest_pass.kept["stream"] + shown
                 return output if shown is update else shown / factor
@@ -588,13 +584,12 @@ class _Hooks(_Watch):
         for name, norm in found.norms.items():
             if found.shares_norm and name == "feed_forward_norm":
                 continue
-            if self.once(norm.module):
-                self.attach_norm(norm.module, lambda guest_pass, name=name: getattr(now(guest_pass), name))
-        self.attach_sums(found, now)
+            self.attach_norm(norm.module, getattr(layer, name))
+        self.attach_sums(layer, found)
         if found.feed_forward is not None:
-            self.attach_feed_forward(found.feed_forward, now, fed_factor, shares_norm=found.shares_norm)
+            self.attach_feed_forward(layer, found.feed_forward, fed_factor, shares_norm=found.shares_norm)
 
-    def attach_sums(self, found: FoundLayer, now: Callable[[GuestPass], Any]) -> None:
+    def attach_sums(self, layer: Any, found: FoundLayer) -> None:
         """Connect the residual stream between two sub-layers to its probe."""
         cross = found.cross_attention is not None
         stages = [("after_self_attention", "cross_attention" if cross else "feed_forward", "moved")]
@@ -603,11 +598,11 @@ class _Hooks(_Watch):
             if found.order == "pre":
                 norm = found.norms.get(f"{following}_norm")
                 reader = norm.module if norm is not None else found.feed_forward.reader if found.feed_forward else None
-                if reader is None or not self.once(reader, stage):
+                if reader is None:
                     continue
 
                 def show_sum(guest_pass: GuestPass, stream: Tensor, stage: str = stage, key: str = key) -> Tensor:
-                    shown = now(guest_pass).residual[stage](stream)
+                    shown = layer.residual[stage](stream)
                     if shown is not stream:  # the block keeps its own sum; the edit is added at its end
                         guest_pass.kept[key] = shown - stream
                     return shown
@@ -615,49 +610,48 @@ class _Hooks(_Watch):
                 self.before(reader, show_sum)
             elif found.order == "post":
                 norm = found.norms.get(f"{stage.removeprefix('after_')}_norm")
-                if norm is not None and self.once(norm.module, stage):
-                    self.after(norm.module, lambda guest_pass, _, y, stage=stage: now(guest_pass).residual[stage](y))
+                if norm is not None:
+                    self.after(norm.module, lambda _, __, y, stage=stage: layer.residual[stage](y))
 
-    def attach_feed_forward(
-        self, found: FoundFeedForward, now: Callable[[GuestPass], Any], factor: Factor, *, shares_norm: bool
-    ) -> None:
+    def attach_feed_forward(self, layer: Any, found: FoundFeedForward, factor: Factor, *, shares_norm: bool) -> None:
         def read(guest_pass: GuestPass, x: Tensor) -> Tensor:
-            norm = now(guest_pass).feed_forward_norm
+            norm = layer.feed_forward_norm
             stream = guest_pass.kept["stream"]
             given = norm.input(stream)
             return _norm_steps(norm, given, x if given is stream else _normed(norm, given))
 
-        def write(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
+        fed = layer.feed_forward
+
+        def write(_: GuestPass, __: Tensor, output: Tensor) -> Tensor:
             update = output if parts.is_one(factor) else output * factor
-            shown = now(guest_pass).feed_forward.output(update)
+            shown = fed.output(update)
             return output if shown is update else shown / factor
 
-        if shares_norm and self.once(found.reader, "read"):
+        if shares_norm and found.reader is not None:
             self.before(found.reader, read)
         if found.experts is not None:
-            if self.once(found.experts):
-                self.after(found.experts, write)
-                if found.router is not None:
-                    self.after_all(found.router, lambda seen, y: _routed(seen, now(seen).feed_forward.router, y))
+            self.after(found.experts, write)
+            if found.router is not None:
+                self.after_all(found.router, lambda seen, y: _routed(seen, fed.router, y))
             return
-        if found.down is None or not self.once(found.down):
+        if found.down is None:
             return
-        self.before(found.down, lambda guest_pass, x: now(guest_pass).feed_forward.hidden(x))
+        self.before(found.down, lambda _, x: fed.hidden(x))
         self.after(found.down, write)
         if found.first is None:
             return
         if found.fused:
 
-            def open_gates(guest_pass: GuestPass, _: Tensor, y: Tensor) -> Tensor:
+            def open_gates(_: GuestPass, __: Tensor, y: Tensor) -> Tensor:
                 given, up = y.chunk(2, dim=-1)
-                shown = now(guest_pass).feed_forward.pre_activation(given)
+                shown = fed.pre_activation(given)
                 return y if shown is given else torch.cat((shown, up), dim=-1)
 
             self.after(found.first, open_gates)
         else:
-            self.after(found.first, lambda guest_pass, _, y: now(guest_pass).feed_forward.pre_activation(y))
+            self.after(found.first, lambda _, __, y: fed.pre_activation(y))
         if found.gated and found.activation_module is not None:
-            self.after(found.activation_module, lambda guest_pass, _, y: now(guest_pass).feed_forward.gate(y))
+            self.after(found.activation_module, lambda _, __, y: fed.gate(y))
 
     def attach_embedding(self, embedding: Any, found: FoundStack) -> None:
         scale = embedding.scale
@@ -684,7 +678,7 @@ class _Hooks(_Watch):
             self.after(found.position_module, positions)
         if found.embedding_norm is not None:
             self.before(found.embedding_norm.module, lambda _, x: embedding.sum(x))
-            self.attach_norm(found.embedding_norm.module, lambda _: embedding.norm)
+            self.attach_norm(found.embedding_norm.module, embedding.norm)
         else:
             first = found.layers[0].block
 
@@ -707,7 +701,7 @@ class _Hooks(_Watch):
 
         if found.embedding_norm is not None:
             self.before(found.embedding_norm.module, begin)
-            self.attach_norm(found.embedding_norm.module, lambda _: embedding.norm)
+            self.attach_norm(found.embedding_norm.module, embedding.norm)
         else:
             self.before_all(found.layers[0].block, begin)
 

@@ -20,6 +20,7 @@ from transformer.families.memory import check_memory
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
 from transformer.families.weights import all_finite, weight_files
+from transformer.guests.agreement import compare_passes
 from transformer.guests.attention_function import register
 from transformer.guests.bounded_build import bounded_build, size_of_network
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
@@ -27,9 +28,8 @@ from transformer.guests.half_weights import fill_placeholders, kept_half, placeh
 from transformer.guests.image_folder import image_class, image_input
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.position_kinds import find_positions
-from transformer.guests.second_pass import check_layers, check_second_pass
-from transformer.guests.structure import FoundStack, find_stacks
-from transformer.guests.trial_pass import N_SOURCE, N_TARGET, trial_pass
+from transformer.guests.structure import FoundStack, check_layers, find_stacks
+from transformer.guests.trial_pass import N_SOURCE, longest_trial, trial_inputs, trial_pass
 from transformer.pictures.image_patches import N_SPECIAL
 from transformer.text.foreign.connection import EXTRA
 from transformer.variants.partial_rotary import PartialRotaryEncoding
@@ -216,14 +216,6 @@ def _their_problem(fields: Mapping[str, Any], error: Exception) -> CheckpointErr
     )
 
 
-def _failed_trial(config: GuestConfig, error: Exception) -> CheckpointError:
-    return CheckpointError(
-        f"model_type {repr(config.family)[:80]} cannot be shown: {config.architecture} fails in a trial "
-        f"pass on {'pixel_values' if config.reads_images else 'input_ids'} alone. Open a checkpoint of "
-        f"another type; docs/guests.md lists some. The message of transformers: {repr(str(error))[:300]}"
-    )
-
-
 def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]) -> GuestConfig:
     def number(*found: str, default: int = 0) -> int:
         values = (getattr(theirs, name, None) for name in found)
@@ -282,7 +274,10 @@ def open_guest(folder: Path, fields: dict, changes: Mapping[str, Change] | None 
     except CheckpointError as error:
         raise CheckpointError(f"{folder}: {text_of(error)}") from error
     except Exception as error:
-        raise CheckpointError(f"{folder}: {_failed_trial(config, error)}") from error
+        raise CheckpointError(
+            f"{folder}: the parts of {config.architecture} are connected in a way that is not recognised here: "
+            f"{repr(str(error))[:200]}. docs/guests.md lists models that can be opened"
+        ) from error
     if set(stacks) != set(ids):
         raise CheckpointError(
             f"{folder}: no attention was found in a trial pass of {config.architecture}, so there is nothing to show"
@@ -293,11 +288,14 @@ def open_guest(folder: Path, fields: dict, changes: Mapping[str, Change] | None 
         if config.image is not None:
             config = _with_names(config, network, stacks["encoder"])
         model = GuestModel(config, network, stacks)
-        hidden = check_second_pass(model, ids, trial)
+        passes = trial_inputs(config, network)
+        with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
+            model.agreement = compare_passes(model, passes)
     except CheckpointError as error:
         raise CheckpointError(f"{folder}: {text_of(error)}") from error
     if trial.logits is not None and config.image is None:
-        describe_output(model, hidden, trial)
+        with torch.inference_mode():
+            describe_output(model, list(model.stack_outputs(passes[0]).values())[-1], trial)
     names = dict(network.named_parameters())
     return OpenedGuest(model.requires_grad_(False).eval(), config, {name: name for name in names}, unread)
 
@@ -306,18 +304,9 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
     """Find the parts of a network by a pass over an image, or a few tokens of its vocabulary."""
     if config.image is not None:
         return tried_on_images(network, config.image)
-    first, last = min(5, config.vocabulary_size - 1), config.vocabulary_size - 1
-    n_source = min(N_SOURCE, config.max_length)
-
-    def drawn(count: int, seed: int) -> Tensor:
-        generator = torch.Generator().manual_seed(seed)
-        return torch.randint(first, last + 1, (1, count), generator=generator)
-
+    inputs = trial_inputs(config, network)[0]
     names = {"encoder-decoder": ("encoder", "decoder"), "decoder-only": ("decoder",)}.get(config.kind, ("encoder",))
-    ids = {name: drawn(n_source if name == names[0] else N_TARGET, seed) for seed, name in enumerate(names)}
-    inputs = {"input_ids": ids[names[0]], "attention_mask": torch.ones_like(ids[names[0]])}
-    if len(names) == 2:
-        inputs["decoder_input_ids"] = ids["decoder"]
+    ids = dict(zip(names, (inputs[name] for name in ("input_ids", "decoder_input_ids") if name in inputs), strict=True))
     factor = getattr(network.config, "residual_multiplier", None)
     trial = trial_pass(network, inputs)
     factors = [float(factor)] if isinstance(factor, (int, float)) and factor else []
@@ -439,7 +428,9 @@ def _network(
         with bounded_build(), torch.device("meta"):
             shapes = model_class(theirs)
         n_tokens = N_SOURCE if config.image is None else config.image.n_patches + _BEFORE_PATCHES
-        size = size_of_network(shapes, n_tokens, config.n_heads, config.n_encoder_layers + config.n_decoder_layers)
+        n_layers = config.n_encoder_layers + config.n_decoder_layers
+        longest = max(n_tokens, longest_trial(config, theirs))
+        size = size_of_network(shapes, n_tokens, config.n_heads, n_layers, longest=longest)
         expected = (size.parameters + size.buffers) // 4
         if expected > 4 * n_numbers + 2**24:
             raise CheckpointError(f"it holds {n_numbers} numbers but the config asks for {expected}")

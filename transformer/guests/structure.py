@@ -6,14 +6,15 @@ sums agree, a matrix if its product is what the next module received.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from transformer.errors import CheckpointError
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.guests.attention_function import AttentionCall
 from transformer.guests.trial_pass import Event, Trial, close, same
@@ -137,7 +138,6 @@ class FoundStack:
     segment: Tensor | None  # a constant that is added to each token (BERT)
     sums: bool  # whether token + position is the input of the first layer or of the embedding's norm
     overwritten: set[int]  # modules whose output is later changed in place
-    repeated: bool  # whether one block runs several times (ALBERT)
     position_rows: Tensor | None = None
     kinds: tuple[str, ...] = ()
     sines: tuple[int, float] | None = None
@@ -169,6 +169,56 @@ def find_stacks(
             found[stack] = _stack(network, trial, blocks, own, ids[stack], factors, since)
             since = blocks[-1].ended
     return found
+
+
+def check_layers(network: nn.Module, stacks: Mapping[str, FoundStack], trial: Trial) -> None:
+    """Refuse a network whose layers are not each a module with one attention.
+
+    Raises:
+        CheckpointError: A list of layers has one without attention, such as linear attention or a state space, so that
+            its layers would be counted wrongly; a layer has several maps per head, several attentions, or other axes
+            than [text, position, model]; or layers share a module.
+    """
+    runs = Counter(id(event.module) for event in trial.events)
+    if any(count > runs[module] for module, count in Counter(id(call.module) for call in trial.calls).items()):
+        raise CheckpointError(
+            "its layers combine several attention maps per head, as differential attention does; only models with one "
+            "map per head can be shown"
+        )
+    inputs = {id(event.module): event.input for event in trial.events if event.inputs}
+    names = {id(module): name for name, module in network.named_modules()}
+    for name, stack in stacks.items():
+        for layer in stack.layers:
+            stream = inputs.get(id(layer.block))
+            if stream is not None and (stream.ndim > 3 or (stream.ndim == 3 and len(stream) != 1)):
+                raise CheckpointError(
+                    f"its layers pass on numbers with the axes {list(stream.shape)} instead of [text, token, channel], "
+                    "which cannot be shown"
+                )
+            if layer.cross_attention is not None and not (name == "decoder" and "encoder" in stacks):
+                raise CheckpointError("its layers compute attention twice; only layers with one can be shown")
+        if len({id(layer.block) for layer in stack.layers}) < len(stack.layers):
+            raise CheckpointError(
+                "its layers share their weights: one block runs several times. Only models whose layers are different "
+                "modules can be shown"
+            )
+    for stack in stacks.values():
+        found = {names[id(layer.block)] for layer in stack.layers}
+        holder = network.get_submodule(next(iter(found)).rsplit(".", 1)[0])
+        if not isinstance(holder, nn.ModuleList):
+            continue
+        without = [index for index, layer in enumerate(holder) if names[id(layer)] not in found]
+        if without:
+            raise layers_without_maps(without)
+
+
+def layers_without_maps(layers: Sequence[int]) -> CheckpointError:
+    """Return the error for layers, counted from 0, in which no map was found."""
+    numbers = ", ".join(str(layer + 1) for layer in layers[:8]) + (", …" if len(layers) > 8 else "")
+    return CheckpointError(
+        f"no attention map was found in these layers (counted from 1): {numbers}. Only models whose every "
+        "layer has softmax attention can be shown"
+    )
 
 
 def _attention_events(trial: Trial) -> list[Event]:
@@ -229,7 +279,6 @@ def _stack(
         final_norm=None if final is None else find_norm(final),
         settles=settles,
         overwritten=trial.overwritten,
-        repeated=len({id(block.module) for block in blocks}) < len(blocks),
         **_embedding(trial, blocks[0], ids, since),
     )
 
@@ -241,7 +290,7 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     tokens = next(
         (event for event in tables if event.inputs and same(event.input, ids) and not _find_table(event)[0]), None
     )
-    # A narrower table holds rotary positions, which are not added (RoFormer).
+    # A narrower table holds rotary positions, which are not added.
     width = first.input.shape[-1] if tokens is None else tokens.output.shape[-1]
     others = [event for event in before if event is not tokens and event.output.shape[-1] == width]
     positions = next((event for event in others if _find_table(event)[0]), None)
@@ -312,13 +361,9 @@ def _call_of(trial: Trial, event: Event) -> AttentionCall | None:
 def _attention(trial: Trial, inside: Sequence[Event], event: Event, call: AttentionCall | None) -> FoundAttention:
     found = FoundAttention(event.module, call)
     if call is None:
-        width = event.output.shape[-1]
         behind = [each for each in inside if each.within(event) and _is_linear(each.module)]
         last = behind[-1] if len(behind) > 1 and not same(behind[-1].input, behind[0].input) else None
-        if last is None:  # only queries, keys and values are projected within; W_O may follow (RoFormer)
-            after = (each for each in inside if each.started > event.ended and _is_linear(each.module))
-            last = next((each for each in after if same(each.input, event.output)), None)
-        whole = last is not None and last.output.shape[-1] == last.input.shape[-1] == width
+        whole = last is not None and last.output.shape == last.input.shape == event.output.shape
         found.output = last.module if last is not None and whole else None
         return found
     linear = [each for each in inside if _is_linear(each.module)]
@@ -465,7 +510,7 @@ def _order(
         fed = next(event.output for event in reversed(inside) if event.module is last)
         if layer.feed_forward.reader is not None:
             reads = next(event.input for event in inside if event.module is layer.feed_forward.reader)
-    if first is None or fed is None or reads is None:
+    if first is None or fed is None or reads is None or not first.shape == fed.shape == stream.shape:
         return
     attended = _attention_input(layer.self_attention, inside, own[0], stream)
     reader_norm = _giving(norms, attended)
@@ -483,9 +528,7 @@ def _order(
         for update, norm in ((first, behind["self_attention"]), (fed, behind["feed_forward"]))
     )
     scales = tuple(_channel_factors(inside, update) for update in (first, fed))
-    own_scales = [each.detach() for each in block.module.parameters(recurse=False) if each.shape == stream.shape[-1:]]
     tried = [(*(factor if scale is None else scale for scale in scales), factor) for factor in (1.0, *factors)]
-    tried += [(*pair, 1.0) for pair in permutations(own_scales, 2)]  # BEiT's layers hold the factors themselves
     for own_factor, fed_factor, factor in tried:
         middle = stream + a * own_factor
         after = middle if second is None else middle + second * factor

@@ -10,9 +10,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from transformer.errors import CheckpointError
 from transformer.guests.attention_function import AttentionCall, trial
 
-N_SOURCE, N_TARGET = 7, 6  # tokens of the trial; the lengths differ so that cross-attention can be recognised
+N_SOURCE = 7  # tokens of the pass that finds the structure; a decoder beside an encoder reads one token less
+_LONG, _LONGEST_BLOCK = 33, 512  # tokens of the other pass, at least; blocks of sparse attention that it exceeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,39 @@ class Trial:
         return [each for each in self.events if each.within(event)]
 
 
-def trial_pass(network: nn.Module, inputs: Mapping[str, Tensor]) -> Trial:
-    """Run ``network`` once on ``inputs`` and record the input and output of each of its modules."""
+def trial_inputs(config: Any, network: Any) -> list[dict[str, Tensor]]:
+    """Return the inputs of the trial passes: an image, or a short and a long text of random tokens."""
+    generator = torch.Generator().manual_seed(0)
+    if config.image is not None:
+        return [{"pixel_values": torch.randn(1, 3, *config.image.preprocessing.shape, generator=generator)}]
+    last = config.vocabulary_size - 1
+
+    def drawn(count: int) -> Tensor:
+        return torch.randint(min(5, last), last + 1, (1, max(1, count)), generator=generator)
+
+    found = []
+    for length in (min(N_SOURCE, config.max_length), longest_trial(config, network.config)):
+        ids = drawn(length)
+        found.append({"input_ids": ids, "attention_mask": torch.ones_like(ids)})
+        if config.kind == "encoder-decoder":  # another length, so that cross-attention can be recognised
+            found[-1]["decoder_input_ids"] = drawn(length - 1)
+    return found
+
+
+def longest_trial(config: Any, theirs: Any) -> int:
+    """Return the length of the longest trial pass, which exceeds the blocks of a block-sparse attention."""
+    blocks = (value for name, value in theirs.to_dict().items() if "block_size" in name and isinstance(value, int))
+    longest = max((block for block in blocks if block <= _LONGEST_BLOCK), default=0)
+    return int(min(config.max_length, max(_LONG, longest + 1)))
+
+
+def trial_pass(network: Any, inputs: Mapping[str, Tensor]) -> Trial:
+    """Run ``network`` once on ``inputs`` and record the input and output of each of its modules.
+
+    Raises:
+        CheckpointError: The network's own code fails, or the pass replaces modules of the network (BigBird's, for a
+            short text), so that what it computes depends on the texts that it has read.
+    """
     found, clock = Trial(), iter(range(10**9))
     begun: list[tuple[tuple[Tensor, ...], int]] = []
     live: list[tuple[nn.Module, Any, Tensor]] = []
@@ -96,7 +129,19 @@ def trial_pass(network: nn.Module, inputs: Mapping[str, Tensor]) -> Trial:
             for handle in handles:
                 stack.callback(handle.remove)
         found.calls = stack.enter_context(trial())
-        output = network(**inputs)
+        try:
+            output = network(**inputs)
+        except Exception as error:
+            raise CheckpointError(
+                f"model_type {repr(network.config.model_type)[:80]} cannot be shown: {type(network).__name__} fails in "
+                f"a trial pass on {next(iter(inputs))} alone. Open a checkpoint of another type; docs/guests.md lists "
+                f"some. The message of transformers: {repr(str(error))[:300]}"
+            ) from error
+    if [*names] != [id(module) for module in network.modules()]:
+        raise CheckpointError(
+            f"{type(network).__name__} replaces its attention by another kind for short texts, so what it computes "
+            "depends on the texts that it has read before"
+        )
     found.logits = output.get("logits")
     found.overwritten = {id(module) for module, output, copy in live if not same(next(_tensors(output)), copy)}
     found.events.sort(key=lambda event: event.started)

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -14,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, WRITERS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
 from transformer import CheckpointError, Greedy, load, trace
-from transformer.attribution.verify_images import image_of_noise, verify_images
+from transformer.attribution.verify_images import verify_images
 from transformer.errors import NotExposedError
 from transformer.files.verify import verify
 from transformer.guests import guest_model
@@ -30,10 +29,6 @@ PROCESSOR = ("ViTImageProcessor", {"size": {"height": 32, "width": 32}})
 
 TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "doge": ("DogeForCausalLM", {**GROUPED, "head_dim": 8}),  # its default has 16,384 experts
-    "xglm": (
-        "XGLMForCausalLM",
-        {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "max_position_embeddings": 64},
-    ),
     "dots1": (
         "Dots1ForCausalLM",
         {
@@ -58,8 +53,6 @@ IMAGES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "clip": ("CLIPForImageClassification", TOWERS),
 }
-SUM_PARTS = ("residual.in", "self_attention.output", "residual.after_self_attention", "feed_forward.output")
-SUM_PARTS += ("residual.out", "self_attention_norm.input", "feed_forward_norm.input")
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "lfm2": (
         "Lfm2ForCausalLM",
@@ -87,6 +80,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
             "mamba_chunk_size": 8,
         },
         "no attention map was found in these layers .counted from 1.: 1. ",
+    ),
+    "xglm": (
+        "XGLMForCausalLM",
+        {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "max_position_embeddings": 64},
+        "no attention map was found in these layers .counted from 1.: 1, 2. ",
     ),
     "diffllama": ("DiffLlamaForCausalLM", GROUPED, "several attention maps per head"),
 }
@@ -129,28 +127,6 @@ def test_a_stream_that_layers_multiply_is_said_to_be_not_exposed(
         run.values("decoder.layers.0.residual.after_self_attention")
 
 
-@pytest.mark.parametrize("kind", ["roformer", "beit", "data2vec-vision"])
-def test_the_stream_is_the_sum_of_what_was_written(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RoFormer's W_O is outside of its attention; BEiT's layers hold the factors of their sub-layers."""
-    if kind in IMAGES:
-        name, fields = IMAGES[kind]
-        monkeypatch.setitem(IMAGE_GUESTS, kind, (name, fields, PROCESSOR, ("[CLS]",)))
-        run = trace(load(image_checkpoint(kind, tmp_path)), image_of_noise(32, 32))
-    else:
-        monkeypatch.setitem(ENCODERS, kind, ("RoFormerForMaskedLM", {**GROUPED, "embedding_size": 32}))
-        monkeypatch.setitem(GUESTS, kind, ENCODERS[kind])
-        run = trace(load(guest_checkpoint(kind, tmp_path)), "The cat sat.")
-    post = kind == "roformer"
-    for layer in range(2):
-        values = {name: run.values(f"encoder.layers.{layer}.{name}") for name in SUM_PARTS}
-        between = values["residual.in"] + values["self_attention.output"]
-        outcome = values["self_attention_norm.input"] if post else values["residual.after_self_attention"]
-        np.testing.assert_allclose(outcome, between, atol=2e-5 * np.abs(between).max())
-        after = values["residual.after_self_attention"] + values["feed_forward.output"]
-        outcome = values["feed_forward_norm.input"] if post else values["residual.out"]
-        np.testing.assert_allclose(outcome, after, atol=2e-5 * np.abs(after).max())
-
-
 @pytest.mark.parametrize("kind", REFUSED)
 def test_layers_without_one_map_per_head_are_refused_when_opened(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -166,7 +142,7 @@ def test_a_type_that_needs_more_inputs_is_refused_by_its_name(tmp_path: Path, mo
     fields = {"vision_config": {**SIZES, "patch_size": 8, "num_patches": 16}, "text_config": TEXT}
     monkeypatch.setitem(IMAGE_GUESTS, "siglip2", ("Siglip2Model", fields, PROCESSOR, ()))
     path = image_checkpoint("siglip2", tmp_path)
-    with pytest.raises(CheckpointError, match="model_type 'siglip2' cannot be shown: .* on pixel_values alone"):
+    with pytest.raises(CheckpointError, match="'siglip2_vision_model' cannot be shown: .* on pixel_values alone"):
         load(path)
 
 
@@ -202,7 +178,7 @@ def test_layers_that_order_their_axes_otherwise_are_refused(tmp_path: Path, monk
     for kinds in (WRITERS, GUESTS):
         monkeypatch.setitem(kinds, "fsmt", made)
     path = guest_checkpoint("fsmt", tmp_path)
-    with pytest.raises(CheckpointError, match="not that of texts but that of positions"):
+    with pytest.raises(CheckpointError, match=r"the axes \[7, 1, 32\] instead of \[text, token, channel\]"):
         load(path)
 
 
@@ -227,7 +203,10 @@ def test_missing_maps_are_found_before_a_folder_is_accepted(tmp_path: Path, monk
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [(lambda *_: 1 / 0, "in two steps, as the pages need: 'division by zero'"), (lambda _, h: h * 2, "other logits")],
+    [
+        (lambda *_: 1 / 0, "in two steps, as the pages need: 'division by zero'"),
+        (lambda _, h: h * 2, r"its output has the axes \[1, 7, 32\]"),
+    ],
 )
 def test_a_failing_second_pass_is_found_before_a_folder_is_accepted(
     change: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

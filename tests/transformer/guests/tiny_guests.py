@@ -87,7 +87,6 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "xlm-roberta": ("XLMRobertaForMaskedLM", {**_SIZES, "max_position_embeddings": 66}),
     "camembert": ("CamembertForMaskedLM", {**_SIZES, "max_position_embeddings": 66}),
     "electra": ("ElectraForMaskedLM", {**_SIZES, "embedding_size": 16}),
-    "albert": ("AlbertForMaskedLM", {**_SIZES, "embedding_size": 16}),
     "modernbert": ("ModernBertForMaskedLM", {**_SIZES, "local_attention": 8, "global_attn_every_n_layers": 2}),
     "mpnet": ("MPNetForMaskedLM", {**_SIZES, "max_position_embeddings": 66}),
 }
