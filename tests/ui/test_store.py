@@ -244,10 +244,11 @@ def test_a_trace_that_is_kept_by_itself_is_not_counted_in_an_effect(tiny_checkpo
 def test_the_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for shelf in MEGABYTES:
         monkeypatch.delenv(f"GLASSFORMER_{shelf.upper()}_MB", raising=False)
-    assert limits() == {"models": 630_000_000, "traces": 192_000_000, "results": 128_000_000, "figures": 32_000_000}
+    usual = {"models": 256_000_000, "traces": 128_000_000, "results": 64_000_000, "figures": 16_000_000}
+    assert limits() == usual and sum(usual.values()) < 500_000_000
     monkeypatch.setenv("GLASSFORMER_TRACES_MB", "50")
     monkeypatch.setenv("GLASSFORMER_RESULTS_MB", "")
-    assert limits() == {"models": 630_000_000, "traces": 50_000_000, "results": 128_000_000, "figures": 32_000_000}
+    assert limits() == {**usual, "traces": 50_000_000}
 
 
 @pytest.mark.parametrize(("language", "said"), [("en", "Searching …"), ("fr", "Recherche …")])

@@ -29,10 +29,10 @@ Key = tuple[Hashable, Name]
 # Each kind of result has its own limit, so that a few long traces do not displace what took minutes.
 # GLASSFORMER_<SHELF>_MB overrides the number of megabytes.
 MEGABYTES = {
-    "models": 630,  # en-fr takes 28 MB, so does each snapshot of it; an upload takes at most 100 MB
-    "traces": 192,  # two sentences each for a class of thirty, or three texts of maximum length; 30 ms to make again
-    "results": 128,
-    "figures": 32,  # figures that an open page can still save as a file or show as a table; 2 to 100 KB each
+    "models": 256,  # all of ours; en-fr takes 28 MB, an upload at most 100 MB
+    "traces": 128,  # one sentence each for a class of fifty, or two texts of maximum length; 30 ms to make again
+    "results": 64,
+    "figures": 16,  # figures that an open page can still save as a file or show as a table; 2 to 100 KB each
 }
 _SHELVES = {
     "checkpoint": "models",
