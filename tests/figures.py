@@ -151,14 +151,13 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
-    from charts.figures import edit_effects, firing_strips, gradients, token_boxes
+    from charts.figures import edit_effects, embedding_rows, firing_strips, gradients, token_boxes, vocabulary
     from transformer.predictions.lens import WordProbabilities
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, trust_figure
     from views.checkpoint import parameter_shares_figure
     from views.compare import stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
-    from views.embeddings import embedding_row_figures, vocabulary_figures
     from views.feed_forward import activation_curve_figure, unit_figures
     from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
@@ -170,7 +169,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     moved = np.zeros(40)
     moved[list(tokens.ids)] = 0.5
     steps = ["embedding", "0 self-attention", "0 feed-forward"]
-    neighbours = pd.DataFrame({"piece": ["·<i>", "·cat"], "similarity": [0.9, 0.4]})
     share = numbers.dirichlet(np.ones(n))
     before_and_after = pd.DataFrame(
         {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
@@ -178,18 +176,18 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     return {
         "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
         "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
-        "embedding_rows": embedding_row_figures.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
-        "embedding_window": embedding_row_figures.embedding_window(
+        "embedding_rows": embedding_rows.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
+        "embedding_window": embedding_rows.embedding_window(
             rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
         ),
         "gradient_rows": gradients.gradient_rows(moved, tokens=tokens),
         "gradient_by_block": gradients.gradient_by_block(
             [[0.5, np.nan], [np.nan, 0.25]], kinds=["<b>x", "outside"], places=["encoder 0", "·<b>"]
         ),
-        "vocabulary_projection": vocabulary_figures.vocabulary_projection(
+        "vocabulary_projection": vocabulary.vocabulary_projection(
             numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)
         ),
-        "nearest_neighbours": vocabulary_figures.nearest_neighbours(neighbours, of="·<b>"),
+        "nearest_neighbours": vocabulary.nearest_neighbours(["·<i>", "·cat"], [0.9, 0.4], of="·<b>"),
         "attention_change": attention_change_figure.attention_change(
             share,
             after=share[::-1],

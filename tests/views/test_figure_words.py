@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from charts.figures import vocabulary
 from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.style import escape
@@ -22,7 +23,6 @@ from ui.words.translations import read_texts
 from views.add_norm import residual_figures
 from views.attention import attention_row_figures
 from views.decoding import decoding_figures
-from views.embeddings import vocabulary_figures
 from views.feed_forward import unit_figures
 from views.lens import lens_figures
 from views.training import curve_figures, live_curves_figure
@@ -111,9 +111,7 @@ def variants(tokens, causal_view) -> dict:
             rows[:, 0] ** 2, tokens=tokens, allowed=None, of="layer 1, head 2"
         ),
         "no_mask": attention_row_figures.score_pipeline(causal_view, head=0, row=4),
-        "projection": vocabulary_figures.vocabulary_projection(
-            rows[:, :2], displays=["·a"] * len(rows), tokens=tokens[:1]
-        ),
+        "projection": vocabulary.vocabulary_projection(rows[:, :2], displays=["·a"] * len(rows), tokens=tokens[:1]),
         "growth": residual_figures.residual_growth(
             np.abs(rows[:3, : len(tokens)]), steps=["embedding"] * 3, tokens=tokens
         ),

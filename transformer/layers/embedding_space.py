@@ -12,12 +12,27 @@ largest value (max). So the cosine is exactly a sum over pairs of tokens:
 By then h_i has attended to the other tokens: a part belongs to position i, not to the word alone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.files.checkpoints import Checkpoint
+from transformer.layers.embedding_lookup import embedding_table
 from transformer.runs.traces import Trace
+from transformer.text.tokenizer import Tokenizer
+
+# a, b, c and the expected word: a − b + c should be near it
+ANALOGIES = (
+    ("his", "he", "she", "her"),
+    ("went", "go", "come", "came"),
+    ("girls", "girl", "boy", "boys"),
+    ("better", "good", "bad", "worse"),
+    ("was", "is", "are", "were"),
+    ("woman", "man", "boy", "girl"),
+    ("Paris", "France", "Japan", "Tokyo"),
+    ("elle", "il", "un", "une"),
+)
 
 
 @dataclass(frozen=True)
@@ -67,6 +82,28 @@ def _unit(vector: np.ndarray) -> np.ndarray:
     return vector / length if length > 0 else vector
 
 
+def nearest_tokens(checkpoint: Checkpoint, stack: str, id: int, *, count: int = 12) -> tuple[Neighbour, ...]:
+    """Return the rows of E with the largest cosine to row ``id``, nearest first and without ``id`` itself."""
+    table = embedding_table(checkpoint, stack)
+    return nearest_rows(table, table[id], count=count, excluded={id})
+
+
+def word_analogy(checkpoint: Checkpoint, stack: str, words: Sequence[str]) -> tuple[Neighbour, ...]:
+    """Return all rows of E but three by their cosine to a − b + c; ``words``: a, b and c, of one token each."""
+    table = embedding_table(checkpoint, stack)
+    return analogy(table, *(checkpoint.tokenizer.encode(word)[0] for word in words), count=len(table))
+
+
+def single_token_analogies(tokenizer: Tokenizer) -> tuple[tuple[str, str, str, str], ...]:
+    """Return the ``ANALOGIES`` whose four words are single tokens here: only those have rows of their own."""
+    return tuple(words for words in ANALOGIES if all(len(tokenizer.encode(word)) == 1 for word in words))
+
+
+def rank_of(id: int, found: Sequence[Neighbour]) -> int:
+    """Return the rank of an id in a list of neighbours, 1 for the nearest."""
+    return 1 + next(rank for rank, neighbour in enumerate(found) if neighbour.id == id)
+
+
 @dataclass(frozen=True)
 class Projection:
     """Projection onto principal components.
@@ -97,6 +134,11 @@ def principal_components(table: np.ndarray, *, count: int = 2) -> Projection:
     whole = float(eigenvalues.clip(min=0).sum())
     shares = tuple(float(value) / whole if whole else 0.0 for value in eigenvalues[::-1][:count].clip(min=0))
     return Projection((centred @ directions).astype(np.float32), shares)
+
+
+def vocabulary_map(checkpoint: Checkpoint, stack: str) -> Projection:
+    """Return all rows of E in the plane of their first two principal components; this may take seconds."""
+    return principal_components(embedding_table(checkpoint, stack))
 
 
 def pooled_tokens(trace: Trace) -> np.ndarray:

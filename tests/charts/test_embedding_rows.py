@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from charts.figures.embedding_rows import embedding_rows, embedding_window
 from charts.figures.gradients import gradient_rows
+from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
 from charts.toolkit import style
-from views.embeddings.embedding_row_figures import embedding_rows, embedding_window
-from views.embeddings.vocabulary_figures import nearest_neighbours, vocabulary_projection
 
 
 def test_embedding_rows_shows_the_rows_and_marks_their_true_height(tokens, numbers):
@@ -102,11 +101,10 @@ def test_projection_marks_the_sentence_and_keeps_every_point(tokens, numbers):
 
 
 def test_neighbours_on_a_scale_from_0_to_1():
-    frame = pd.DataFrame({"piece": ["a", "b"], "similarity": [0.9, 0.25]})
-    figure = nearest_neighbours(frame, of="·cat")
+    figure = nearest_neighbours(["a", "b"], [0.9, 0.25], of="·cat")
     np.testing.assert_allclose(figure.data[0].x, [0.9, 0.25])
     assert list(figure.layout.yaxis.ticktext) == ["a", "b"]
     assert list(figure.layout.xaxis.range) == [0, 1]
     assert "to ·cat" in figure.layout.xaxis.title.text
-    below = nearest_neighbours(frame.assign(similarity=[0.9, -0.2]), of="·cat")
+    below = nearest_neighbours(["a", "b"], [0.9, -0.2], of="·cat")
     assert below.layout.xaxis.range[0] < -0.2, "a negative similarity must not be cut off"

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
-from charts.toolkit.checks import as_array, require_columns, require_index, require_same_length
+from charts.toolkit.checks import as_array, require_index, require_same_length
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
-    from transformer.layers.embedding_space import Neighbour
     from transformer.text.tokens import TokenSequence
 
 
@@ -97,34 +95,22 @@ def _away_from_each_other(points: np.ndarray) -> list[str]:
     return sides
 
 
-def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = "cosine similarity") -> go.Figure:
+def nearest_neighbours(pieces: Sequence[str], similarities: Sequence[float], *, of: str) -> go.Figure:
     """Draw the rows of E nearest to one vector, nearest on top; also used for an analogy (a − b + c).
 
-    ``neighbours``: columns ``piece`` (as displayed) and ``similarity``, nearest first; ``of`` says what they are
-    near to.
+    ``pieces``: the rows as they are shown, nearest first; ``similarities``: their cosines to the vector; ``of``: what
+    they are near to.
     """
-    require_columns(neighbours, name="neighbours", columns=("piece", "similarity"))
-    values = np.asarray(neighbours["similarity"], dtype=np.float32)
-    pieces = [str(piece) for piece in neighbours["piece"]]
+    require_same_length("similarities", similarities, expected=len(pieces), of="pieces")
+    values = np.asarray(similarities, dtype=np.float32)
     figure = Sheet(parts.bar_rows(values, hover="%{y}"))
     style.finish(figure, height=style.rows_height(len(pieces), around=60))
     figure.update_layout(margin_r=56)
     lowest, highest = parts.bar_range(values, share=0.0)
-    fits = measure.startswith("cosine") and lowest == 0.0 and highest <= 1.0
+    fits = lowest == 0.0 and highest <= 1.0
     figure.update_xaxes(
-        title_text=say("embeddings.measure_to", measure=localize(measure), token=style.escape(of)),
+        title_text=say("embeddings.measure_to", measure=localize("cosine similarity"), token=style.escape(of)),
         range=[0, 1] if fits else [lowest * 1.15, highest],
     )
     figure.update_yaxes(**style.label_rows(pieces, title=say("names.token")))
     return figure.drawn()
-
-
-def neighbour_frame(names: Sequence[str], found: Sequence[Neighbour]) -> pd.DataFrame:
-    """Return the table that ``nearest_neighbours`` draws; ``names``: the vocabulary as it is shown, by id."""
-    return pd.DataFrame(
-        {
-            "piece": [names[neighbour.id] for neighbour in found],
-            "similarity": [neighbour.similarity for neighbour in found],
-            "id": [neighbour.id for neighbour in found],
-        }
-    )
