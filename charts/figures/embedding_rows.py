@@ -79,10 +79,12 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
     figure.update_yaxes(**column, visible=False, col=2)
     # The tokens are on the right, so that the lines from E reach the rows.
     figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", col=3)
-    for column in (1, 2):
-        figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], col=column)
-    box = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
-    figure.add_shape(type="rect", **box, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below")
+    for panel in (1, 2):
+        figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], col=panel)
+    whole = {"x0": 0, "x1": 1, "y0": 0, "y1": vocabulary_size}
+    figure.add_shape(
+        type="rect", **whole, line={"color": style.NEUTRAL, "width": 1}, fillcolor=style.GRID, layer="below"
+    )
     figure.update_xaxes(title_text=say("dimension_axis", n=n_dimensions), fixedrange=True, col=3)
     return figure.drawn()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html import unescape
-from pathlib import Path
 
 import pytest
 
@@ -37,19 +36,6 @@ def test_a_punctuation_mark_has_a_name_and_a_word_quotation_marks() -> None:
 def test_a_missing_paragraph_is_named_with_those_there_are() -> None:
     with pytest.raises(KeyError, match="no text 'les'; it has look_for, more, question, title"):
         PageText("sample", GOOD)["les"]
-
-
-def test_a_changed_text_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "ROOT", tmp_path)
-    (tmp_path / "views" / "sample").mkdir(parents=True)
-    for length, title in enumerate(("One", "Two, longer")):
-        file = tmp_path / "views" / "sample" / "en.toml"
-        file.write_text(f'title = "{title}"\nquestion = "Q"\nlook_for = ["a", "b", "c"]\n', encoding="utf-8")
-        # Two writes may fall into one tick of the clock.
-        import os
-
-        os.utime(file, ns=(length, length))
-        assert page_text("sample").title == title
 
 
 def test_examples_show_what_they_promise() -> None:
