@@ -74,7 +74,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
         figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3}, xref="x3", yref="y3")
     style.finish(figure, height=max(340, style.rows_height(n_tokens, around=140)), top=90)
     figure.update_yaxes(matches=None, fixedrange=True)
-    column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
+    column: dict[str, Any] = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
     figure.update_yaxes(**column, title_text=say("embedding_row"), col=1)
     figure.update_yaxes(**column, visible=False, col=2)
     # The tokens are on the right, so that the lines from E reach the rows.
