@@ -5,9 +5,7 @@ import streamlit as st
 from ui.page.page import page
 from ui.shell.in_class import desk_session
 from ui.shell.in_class.membership import is_desk_open
-from views.desk.asking import compose_question
-from views.desk.open_desk import ask_for_secret, choose_class
-from views.desk.running import class_panel, end_of_class, join_panel, question_panel
+from views.desk.desk import ask_for_secret, choose_class, class_panel, end_of_class, join_panel, question_panel
 
 with page("desk", strip=False) as p:
     if not is_desk_open():
@@ -21,5 +19,4 @@ with page("desk", strip=False) as p:
             class_panel(p)
         with questions:
             question_panel(p)
-            compose_question(p)
             end_of_class(p)

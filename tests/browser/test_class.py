@@ -1,4 +1,4 @@
-"""A class in the browser: an instructor and two students, one at a laptop and one at a phone."""
+"""A class in the browser: two instructors and two students, one at a laptop and one at a phone."""
 
 from __future__ import annotations
 
@@ -65,14 +65,18 @@ def _ask_from_a_lesson_in_another_language(desk: Page) -> None:
     kinds.first.click()
 
 
+def _unlock(desk: Page, server: str) -> None:
+    desk.goto(f"{server}/desk")
+    desk.locator("input[type=password]").fill(SECRET, timeout=SOON)
+    desk.get_by_role("button", name=TEXT["unlock"]).click()
+
+
 def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> None:
     phone_size = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
-    contexts = [chromium.new_context(), chromium.new_context(), chromium.new_context(**phone_size)]
-    desk, laptop, phone = (context.new_page() for context in contexts)
+    contexts = [*(chromium.new_context() for _ in range(3)), chromium.new_context(**phone_size)]
+    desk, second_desk, laptop, phone = (context.new_page() for context in contexts)
     try:
-        desk.goto(f"{class_server}/desk")
-        desk.locator("input[type=password]").fill(SECRET, timeout=SOON)
-        desk.get_by_role("button", name=TEXT["unlock"]).click()
+        _unlock(desk, class_server)
         button(desk, "desk open").click(timeout=SOON)
         code = desk.locator(".st-key-desk-code").inner_text(timeout=SOON).strip()
         assert SECRET not in desk.url
@@ -92,10 +96,16 @@ def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> Non
         assert names[0] != names[1]
         expect(desk.get_by_test_id("stMetricValue").first).to_have_text("2", timeout=SOON)
 
+        _unlock(second_desk, class_server)
+        button(second_desk, f"desk run {code}").click(timeout=SOON)
+        expect(button(second_desk, "desk ask")).to_be_visible(timeout=SOON)
+
         hand = Hand(desk)
-        hand.write(desk.locator(".st-key-desk-prompt textarea"), "Which token is read twice?")
+        hand.write(desk.locator(".st-key-desk-prompt-choice textarea"), "Which token is read twice?")
         hand.write(desk.locator(".st-key-desk-options textarea"), "the\ncat")
         button(desk, "desk ask").click()
+        expect(button(second_desk, "desk show_answers")).to_be_visible(timeout=SOON)
+        expect(button(second_desk, "desk ask")).to_have_count(0, timeout=SOON)  # its form is gone, without a click
         for page, option in ((laptop, "the"), (phone, "cat")):
             page.locator(".st-key-class-options").get_by_text(option, exact=True).click(timeout=SOON)
             button(page, "class send").click()

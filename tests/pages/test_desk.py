@@ -17,10 +17,11 @@ from tests.triggers import trigger
 from ui.classroom import class_state as classes
 from ui.classroom import stores
 from ui.classroom.attempts import Attempts
+from ui.classroom.class_state import Question
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.in_class import desk_session, membership
 from ui.words.texts import common, page_text, unmarked
-from views.desk.running import _scores_file
+from views.desk.desk import answer_bars, scores_file
 
 TEXT = page_text("desk")
 SECRET = "maple-otter-47"
@@ -74,7 +75,7 @@ def keys(app: AppTest) -> set[str]:
 
 
 def ask(app: AppTest, prompt: str, options: str, correct: int) -> None:
-    app.text_area(key="desk prompt").set_value(prompt)
+    app.text_area(key="desk prompt choice").set_value(prompt)
     app.text_area(key="desk options").set_value(options).run()
     app.selectbox(key="desk correct").set_value(correct).run()
     app.button(key="desk ask").click().run()
@@ -187,18 +188,6 @@ def test_the_own_sentence_survives_several_views(open_app, desk: AppTest) -> Non
     assert student.session_state["focus"].sentence == OWN
 
 
-def test_an_offered_view_waits_for_the_student(open_app, desk: AppTest) -> None:
-    student = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
-    desk.switch_page("pages/heads.py").run()
-    desk.button(key="class offer").click().run()
-    student.run()
-    follow(student, state(desk).view)
-    assert student.session_state["page state: page"] == "tokens"
-    student.button(key="class go").click().run()
-    assert student.session_state["page state: page"] == "heads"
-    assert "class go" not in keys(student)
-
-
 def test_a_question_from_the_desk_to_the_scores(open_app, desk: AppTest) -> None:
     code = code_of(desk)
     students = [open_app("tokens", checkpoint="tiny-translator", **{"class": code}) for _ in range(3)]
@@ -225,7 +214,7 @@ def test_a_question_from_the_desk_to_the_scores(open_app, desk: AppTest) -> None
         assert common("class.answer", answer="no") in said(app.run())
         assert "class change" not in keys(app)
     assert common("class.no_answer") in said(students[2])
-    scores = pd.read_csv(io.BytesIO(_scores_file(code, text=TEXT, language="en")), keep_default_na=False)
+    scores = pd.read_csv(io.BytesIO(scores_file(code, "en")), keep_default_na=False)
     assert scores["1. Is it *so*?"].tolist() == ["yes", "'=maybe", ""], "a spreadsheet runs no formula"
     assert scores[TEXT["scores_right"]].tolist() == [0, 0, 0] and set(scores[TEXT["scores_of"]]) == {1}
     desk.button(key="desk close").click().run()
@@ -254,7 +243,7 @@ def test_a_question_of_a_lesson_is_asked_in_each_language_in_the_same_order(open
     desk.run().button(key="desk show_answers").click().run()
     for option in lesson["fr"].steps[number - 1].choices:
         assert escape(unmarked(option)) in bars(desk), "the desk is in the instructor's new language, too"
-    scores = pd.read_csv(io.BytesIO(_scores_file(code_of(desk), text=TEXT, language="fr")))
+    scores = pd.read_csv(io.BytesIO(scores_file(code_of(desk), "fr")))
     assert scores.columns[1] == f"1. {lesson['fr'].steps[number - 1].question}"
 
 
@@ -292,28 +281,13 @@ def test_a_question_needs_options(open_app, desk: AppTest) -> None:
     assert not state(desk).questions
 
 
-def test_a_kept_checkpoint_is_the_students_one(open_app, desk: AppTest) -> None:
-    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
-    desk.toggle(key="desk keep").set_value(True).run()
-    assert state(desk).checkpoint == "tiny-translator"
-    student.run()
-    assert student.selectbox(key="sidebar checkpoint").disabled
-    student.session_state["focus"] = student.session_state["focus"].__class__(checkpoint="tiny-gpt", sentence=OWN)
-    student.run()
-    assert student.session_state["focus"].checkpoint == "tiny-translator"
-    assert student.session_state["focus"].sentence == OWN
-    assert common("class.kept", name="tiny-translator") in said(student)
-    desk.toggle(key="desk keep").set_value(False).run()
-    assert not student.run().selectbox(key="sidebar checkpoint").disabled
-
-
 def test_the_end_deletes_everything_and_tells_everybody(open_app, desk: AppTest) -> None:
     code = code_of(desk)
     student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code})
     desk.button(key="desk end now").click().run()
     is_fine(desk)
     assert [one.value for one in desk.info] == [TEXT["ended"]]
-    assert stores.class_store().codes() == [] and _scores_file(code, text=TEXT, language="en") == b""
+    assert stores.class_store().codes() == [] and scores_file(code, "en") == b""
     student.run()
     assert [one.value for one in student.info] == [common("class.ended")]
     assert not bar(student) and "class" not in student.query_params
@@ -380,7 +354,7 @@ def test_an_unreachable_store_disturbs_no_page(open_app, desk: AppTest, monkeypa
         raise stores.StoreError("ConnectionError")
 
     for name in ("read", "change", "codes", "end", "open"):
-        monkeypatch.setattr(stores.MemoryStore, name, fail)
+        monkeypatch.setattr(stores.Store, name, fail)
     for app in (student, desk):
         app.run()
         is_fine(app)
@@ -394,9 +368,9 @@ def test_a_poll_reads_the_class_once_and_seldom_writes(open_app, desk: AppTest, 
     student = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
     calls: list[str] = []
     for name in ("read", "change"):
-        original = getattr(stores.MemoryStore, name)
+        original = getattr(stores.Store, name)
         monkeypatch.setattr(
-            stores.MemoryStore, name, lambda *a, name=name, original=original: (calls.append(name), original(*a))[1]
+            stores.Store, name, lambda *a, name=name, original=original: (calls.append(name), original(*a))[1]
         )
     student.session_state["class: code"] = code_of(desk)
     monkeypatch.setattr(membership.shared_focus, "class_code", lambda: code_of(desk))
@@ -409,3 +383,36 @@ def test_a_poll_reads_the_class_once_and_seldom_writes(open_app, desk: AppTest, 
     monkeypatch.setattr(time, "time", lambda: later)
     membership.report("tokens")
     assert calls.count("change") == 1
+
+
+def test_after_a_restart_everybody_is_told_that_the_class_is_gone(open_app, desk: AppTest) -> None:
+    code = code_of(desk)
+    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code})
+    stores.class_store.cache_clear()  # sessions that are still there, as with a Redis that was restarted
+    assert [one.value for one in student.run().info] == [common("class.ended")]
+    assert [one.value for one in desk.run().info] == [TEXT["gone"]]
+    student = open_app("tokens", checkpoint="tiny-translator", **{"class": code})
+    assert "lost when the server was restarted" in student.info[0].value
+    assert TEXT["none_open"] in said(unlock(open_app("desk", checkpoint="tiny-translator"), SECRET))
+
+
+# ---- answers --------------------------------------------------------------------------------------------------------
+
+CHOICE = Question("Which?", ("`one`", "<b>two</b>"), answer="1", answers={"ann": "1", "bob": "0", "eve": "1"})
+
+
+def test_every_option_has_a_bar_and_the_correct_one_is_marked_once_it_is_revealed() -> None:
+    assert "class=right" not in answer_bars(CHOICE)
+    drawn = answer_bars(replace(CHOICE, phase=classes.SOLVED))
+    assert "&lt;b&gt;two&lt;/b&gt;" in drawn and "<b>two" not in drawn, "text is never markup"
+    assert "2 · 67%" in drawn and "width: 66.7%" in drawn and drawn.count("class=right") == 1
+    assert "<b>B</b>" in drawn and "<b>A</b>" not in answer_bars(replace(CHOICE, options=()))
+    assert "<bdi><b>A</b> one</bdi>" in answer_bars(replace(CHOICE, lesson=LESSON)), "options of lessons are Markdown"
+    assert answer_bars(replace(CHOICE, answers={})).count("width: 0.0%") == 2
+
+
+def test_every_short_answer_is_shown() -> None:
+    """The eleventh used to be dropped without a word."""
+    answers = {str(number): "mat" if number < 3 else f"text {number}" for number in range(20)}
+    drawn = answer_bars(Question("?", answers=answers))
+    assert drawn.count("<li") == 18 and drawn.startswith('<ol class="answers"><li><span><bdi>mat</bdi></span><span>3 ·')

@@ -107,8 +107,9 @@ def test_a_question_starts_without_answers_and_within_the_limits() -> None:
         with pytest.raises(ValueError, match="it must"):
             classes.ask(a_class(), Question("?", options, answer))
     state = a_class()
+    assert classes.ask(classes.ask(state, TEXT), CHOICE).questions == (TEXT,), "another instructor was first"
     for _ in range(classes.MOST_QUESTIONS + 1):
-        state = classes.ask(state, TEXT)
+        state = classes.stop_asking(classes.ask(state, TEXT))
     assert len(state.questions) == classes.MOST_QUESTIONS
 
 
@@ -128,12 +129,10 @@ def test_a_page_is_reported_when_it_changes_or_after_a_while() -> None:
     assert not classes.active_students(state, now=2 + classes.ACTIVE)
 
 
-def test_views_are_counted_and_a_kept_checkpoint_follows_them() -> None:
-    state = classes.show(a_class(), "heads", "layer=1", checkpoint="gpt-en", moves=True)
-    assert (state.view.number, state.checkpoint) == (1, "")
-    state = classes.show(classes.keep_checkpoint(state, "en-fr"), "masks", "", checkpoint="gpt-en", moves=False)
-    assert (state.view.number, state.view.moves, state.checkpoint) == (2, False, "gpt-en")
-    assert classes.show(state, "masks", "x" * 10_000, checkpoint="en-fr", moves=True) is state
+def test_views_are_counted() -> None:
+    state = classes.show(classes.show(a_class(), "heads", "layer=1"), "masks", "")
+    assert (state.view.number, state.view.page) == (2, "masks")
+    assert classes.show(state, "masks", "x" * 10_000) is state
 
 
 def test_the_instructor_prolongs_the_class_once_a_minute() -> None:
@@ -144,9 +143,9 @@ def test_the_instructor_prolongs_the_class_once_a_minute() -> None:
 
 def test_a_class_as_text_is_the_same_class() -> None:
     state = classes.answer(classes.ask(a_class("ann"), CHOICE), "ann", 0, "1")
-    state = classes.show(state, "heads", "layer=1", checkpoint="", moves=True)
+    state = classes.show(state, "heads", "layer=1")
     assert classes.from_json(classes.to_json(state)) == state
-    for wrong in ("", "[]", "{}", "null", '{"version": 2}', classes.to_json(state).replace('"joined"', '"joked"')):
+    for wrong in ("", "[]", "{}", "null", '{"version": 1}', classes.to_json(state).replace('"joined"', '"joked"')):
         with pytest.raises(ValueError, match="not a class"):
             classes.from_json(wrong)
 

@@ -16,7 +16,7 @@ from tests.harness.app_server import free_port
 from ui.classroom import class_state as classes
 from ui.classroom import stores
 from ui.classroom.class_state import SHOWN, SOLVED, Question
-from ui.classroom.stores import MemoryStore, RedisStore, Store, StoreError
+from ui.classroom.stores import RedisStore, Store, StoreError
 
 redis = pytest.importorskip(
     "redis", reason='there is no package redis; install it with: pip install "glassformer[class]"'
@@ -56,7 +56,7 @@ def replicas(request: pytest.FixtureRequest) -> Replicas:
 
     def make(**clock: Callable[[], float]) -> tuple[Store, Store]:
         if request.param == "memory":
-            store = MemoryStore(**clock)
+            store = Store(**clock)
             return store, store
         url = request.getfixturevalue("redis_url")
         redis.Redis.from_url(url).flushall()
@@ -99,7 +99,7 @@ def test_an_abandoned_class_expires_by_itself(replicas: Replicas, request: pytes
     one.open(state)
     one.change(state.code, lambda state: classes.join(state, "ann", now=now[0]))
     if isinstance(one, RedisStore):
-        left = redis.Redis.from_url(request.getfixturevalue("redis_url")).ttl(stores._key(state.code))
+        left = redis.Redis.from_url(request.getfixturevalue("redis_url")).ttl(stores._PREFIX + state.code)
         assert 0 < left <= classes.LIFETIME + 2, "Redis deletes it, even if the replicas are gone"
     now[0] += classes.LIFETIME
     assert one.read(state.code) is None
@@ -160,7 +160,8 @@ def test_sixty_students_join_answer_drop_off_and_come_back(replicas: Replicas) -
     for one in students:
         one.start()
     for question in asked:
-        desk.change(code, lambda state: classes.ask(state, Question("Which?", ("a", "b", "c"), answer="1")))
+        asks = Question("Which?", ("a", "b", "c"), answer="1")
+        desk.change(code, lambda state, asks=asks: classes.ask(classes.stop_asking(state), asks))
         question.set()
         answered.wait()
         desk.change(code, lambda state: classes.advance(classes.advance(state, SHOWN), SOLVED))
@@ -185,7 +186,7 @@ def test_settings_choose_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     stores.class_store.cache_clear()
     try:
         monkeypatch.delenv("GLASSFORMER_REDIS", raising=False)
-        assert isinstance(stores.class_store(), MemoryStore)
+        assert type(stores.class_store()) is Store
         stores.class_store.cache_clear()
         monkeypatch.setenv("GLASSFORMER_REDIS", f"unix://{tmp_path}/redis.sock")
         assert isinstance(stores.class_store(), RedisStore)

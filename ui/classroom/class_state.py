@@ -1,4 +1,4 @@
-"""What an instructor and the students of one session share, as one immutable value. No Streamlit here.
+"""A class: what an instructor and students share, as one immutable value. No Streamlit here.
 
 Every change is a pure function from a ``Class`` to a ``Class``; a store applies it atomically (``stores.py``). A change
 that is not possible, such as an answer to a question that is closed, returns the class as it was. For each
@@ -29,7 +29,7 @@ MOST_REMOVED = 1000  # ids that are kept out
 LEAST_OPTIONS, MOST_OPTIONS = 2, 6
 LONGEST_PROMPT, LONGEST_OPTION, LONGEST_ANSWER, LONGEST_VIEW = 400, 200, 40, 4000
 OPEN, SHOWN, SOLVED = PHASES = ("open", "shown", "solved")
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,11 @@ class Question:
 
 @dataclass(frozen=True)
 class View:
-    """A view that the instructor opened; ``moves`` says whether students are led there at once."""
+    """A view to which the instructor has led everybody."""
 
     number: int
     page: str
     address: str
-    moves: bool = True
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,6 @@ class Class:
     """A class and all that is known about it; times are in seconds since 1970.
 
     Attributes:
-        checkpoint: The checkpoint that everybody keeps; "" if it is free.
         view: The view that was opened last, if any.
         is_asking: Whether the last question is still on the students' pages.
         joined: How many students have ever joined.
@@ -100,7 +98,6 @@ class Class:
 
     code: str
     expires: float
-    checkpoint: str = ""
     view: View | None = None
     questions: tuple[Question, ...] = ()
     is_asking: bool = False
@@ -202,7 +199,7 @@ def renew(state: Class, *, now: float) -> Class:
 
 
 def ask(state: Class, question: Question) -> Class:
-    """Send a question to everybody, with its texts shortened to the limits.
+    """Send a question to everybody, with its texts shortened to the limits, unless another one is being asked.
 
     Raises:
         ValueError: If it has one option or more than six, or if its answer is none of them.
@@ -212,7 +209,7 @@ def ask(state: Class, question: Question) -> Class:
         raise ValueError(f"a question has {count} options; it must have {LEAST_OPTIONS} to {MOST_OPTIONS}, or none")
     if count and question.answer and question.answer not in {str(index) for index in range(count)}:
         raise ValueError(f"the answer is {question.answer!r}; it must be the index of one of {count} options")
-    if len(state.questions) >= MOST_QUESTIONS:
+    if state.question is not None or len(state.questions) >= MOST_QUESTIONS:
         return state
     new = replace(
         question,
@@ -223,11 +220,6 @@ def ask(state: Class, question: Question) -> Class:
         answers={},
     )
     return replace(state, questions=(*state.questions, new), is_asking=True)
-
-
-def ask_again(state: Class) -> Class:
-    """Ask the last question once more, without its answers, which remain with the first one."""
-    return ask(state, state.questions[-1]) if state.questions else state
 
 
 def advance(state: Class, phase: str) -> Class:
@@ -243,13 +235,11 @@ def stop_asking(state: Class) -> Class:
     return replace(state, is_asking=False)
 
 
-def show(state: Class, page: str, address: str, *, checkpoint: str, moves: bool) -> Class:
-    """Open a view for everybody; a checkpoint that is kept changes with it."""
+def show(state: Class, page: str, address: str) -> Class:
+    """Lead everybody to a view."""
     if len(address) > LONGEST_VIEW:
         return state
-    number = state.view.number + 1 if state.view else 1
-    view = View(number, page, address, moves)
-    return replace(state, view=view, checkpoint=checkpoint if state.checkpoint else "")
+    return replace(state, view=View(state.view.number + 1 if state.view else 1, page, address))
 
 
 def remove(state: Class, who: str) -> Class:
@@ -260,11 +250,6 @@ def remove(state: Class, who: str) -> Class:
 def close_door(state: Class, is_closed: bool) -> Class:
     """Let nobody else join, or everybody again."""
     return replace(state, is_closed=is_closed)
-
-
-def keep_checkpoint(state: Class, checkpoint: str) -> Class:
-    """Keep everybody on one checkpoint; "" lets everybody choose."""
-    return replace(state, checkpoint=checkpoint)
 
 
 def _with_last(state: Class, question: Question) -> Class:

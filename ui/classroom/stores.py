@@ -1,6 +1,6 @@
-"""Stores of classes: the memory of this process, or Redis for several replicas. No Streamlit here.
+"""Stores of classes: the memory of this process, or Redis for several servers. No Streamlit here.
 
-Both delete a class at its end, and by themselves when it expires; Redis does so even if all replicas have stopped.
+Both delete a class at its end, and by themselves when it expires; Redis does so even if all servers have stopped.
 """
 
 from __future__ import annotations
@@ -11,156 +11,119 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Protocol
 
 from ui.classroom.class_state import Change, Class, from_json, to_json
 from ui.server.settings import settings
 
 MOST_CLASSES = 20
 _PREFIX = "glassformer:class:"
-_RECENT = 0.5  # seconds for which a replica answers all its students from one reading
+_RECENT = 0.5  # seconds for which a server answers all its students from one reading
 _TIMEOUT = 2.0  # seconds; a page does not wait longer for Redis
 _PAUSE = 5.0  # seconds before a Redis that could not be reached is tried again, so that not every page waits for it
-Clock = Callable[[], float]
 
 
 class StoreError(Exception):
     """The store cannot be reached. The message contains no address, which may include a password."""
 
 
-class Store(Protocol):
-    """Classes by code."""
+class Store:
+    """Classes by code, in the memory of this process."""
 
-    def open(self, state: Class) -> bool:
-        """Add a class; return whether there was space and its code was free."""
-
-    def read(self, code: str) -> Class | None:
-        """Return a class, ``None`` if there is none."""
-
-    def change(self, code: str, change: Change) -> Class | None:
-        """Apply a change atomically and return the class, ``None`` if there is none."""
-
-    def end(self, code: str) -> None:
-        """Delete a class, with everything about its students."""
-
-    def codes(self) -> list[str]:
-        """Return the codes of all classes."""
-
-
-class MemoryStore:
-    """Classes in the memory of this process, for a server that is one process."""
-
-    def __init__(self, *, clock: Clock = time.time) -> None:
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._classes: dict[str, Class] = {}
         self._lock = threading.Lock()
 
     def open(self, state: Class) -> bool:
-        """See ``Store``."""
-        with self._lock:
-            self._forget_expired()
-            if state.code in self._classes or len(self._classes) >= MOST_CLASSES:
-                return False
-            self._classes[state.code] = state
-            return True
-
-    def read(self, code: str) -> Class | None:
-        """See ``Store``."""
-        with self._lock:
-            self._forget_expired()
-            return self._classes.get(code)
+        """Add a class; return whether there was space and its code was free."""
+        if len(self.codes()) >= MOST_CLASSES or self.read(state.code) is not None:
+            return False
+        return self._swap(state.code, lambda old: old or state) is state
 
     def change(self, code: str, change: Change) -> Class | None:
-        """See ``Store``."""
-        with self._lock:
-            self._forget_expired()
-            if code not in self._classes:
-                return None
-            self._classes[code] = change(self._classes[code])
-            return self._classes[code]
+        """Apply a change atomically and return the class, ``None`` if there is none."""
+        return self._swap(code, lambda old: old and change(old))
+
+    def refresh(self, code: str, change: Change) -> Class | None:
+        """Like ``change``, but write only if the change makes a difference."""
+        state = self.read(code)
+        return state if state is None or change(state) is state else self.change(code, change)
 
     def end(self, code: str) -> None:
-        """See ``Store``."""
-        with self._lock:
-            self._classes.pop(code, None)
+        """Delete a class, with everything about its students."""
+        self._swap(code, lambda _: None)
+
+    def read(self, code: str) -> Class | None:
+        """Return a class, ``None`` if there is none."""
+        return self._swap(code, lambda state: state)
 
     def codes(self) -> list[str]:
-        """See ``Store``."""
+        """Return the codes of all classes."""
+        return sorted(code for code, state in [*self._classes.items()] if state.expires > self._clock())
+
+    def _swap(self, code: str, change: Callable[[Class | None], Class | None]) -> Class | None:
+        """Replace a class atomically, delete it (``None``) or add it; return what is there now."""
         with self._lock:
-            self._forget_expired()
-            return sorted(self._classes)
+            now = self._clock()
+            self._classes = {code: state for code, state in self._classes.items() if state.expires > now}
+            changed = change(self._classes.get(code))
+            self._classes.pop(code, None)
+            if changed is not None:
+                self._classes[code] = changed
+            return changed
 
-    def _forget_expired(self) -> None:
-        now = self._clock()
-        for code in [code for code, state in self._classes.items() if state.expires <= now]:
-            del self._classes[code]
 
-
-class RedisStore:
-    """Classes in Redis: one key per class, with optimistic locking (WATCH, MULTI, EXEC) and an expiry.
+class RedisStore(Store):
+    """Classes in Redis: one key each, with optimistic locking (WATCH, MULTI, EXEC) and an expiry.
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``, as ``redis.from_url`` reads it.
         clock: Seconds since 1970.
     """
 
-    def __init__(self, url: str, *, clock: Clock = time.time) -> None:
+    def __init__(self, url: str, *, clock: Callable[[], float] = time.time) -> None:
         import redis  # the extra ``class`` of the package
 
-        self._clock, self._error = clock, redis.RedisError
+        super().__init__(clock=clock)
+        self._error = redis.RedisError
         self._redis = redis.Redis.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT)
         self._recent: dict[str, tuple[float, Class | None]] = {}
         self._failed = -math.inf  # time of the last failed attempt to reach it
-        self._lock = threading.Lock()  # threads of this process need not discover each other's changes by retrying
-
-    def open(self, state: Class) -> bool:
-        """See ``Store``."""
-        if len(self.codes()) >= MOST_CLASSES:
-            return False
-        with self._reaching():
-            return bool(self._redis.set(_key(state.code), to_json(state), nx=True, exat=_whole(state.expires)))
 
     def read(self, code: str) -> Class | None:
         """See ``Store``; the result is at most half a second old."""
-        now = time.monotonic()
-        when, state = self._recent.get(code, (-1.0, None))
-        if when < 0 or now - when > _RECENT:
+        when, state = self._recent.get(code, (-math.inf, None))
+        if time.monotonic() - when > _RECENT:
             with self._reaching():
-                state = _from(self._redis.get(_key(code)))
-            self._remember(code, state)
+                state = self._remember(code, _from(self._redis.get(_PREFIX + code)))
         return state if state and state.expires > self._clock() else None
-
-    def change(self, code: str, change: Change) -> Class | None:
-        """See ``Store``."""
-
-        def apply(pipe):
-            state = _from(pipe.get(_key(code)))
-            changed = None if state is None else change(state)
-            pipe.multi()
-            if changed is not None and changed is not state:
-                pipe.set(_key(code), to_json(changed), exat=_whole(changed.expires))
-            return changed
-
-        with self._lock, self._reaching():
-            state = self._redis.transaction(apply, _key(code), value_from_callable=True)
-        self._remember(code, state)
-        return state
-
-    def end(self, code: str) -> None:
-        """See ``Store``."""
-        self._recent.pop(code, None)
-        with self._reaching():
-            self._redis.delete(_key(code))
 
     def codes(self) -> list[str]:
         """See ``Store``."""
         with self._reaching():
             return sorted(key.decode().removeprefix(_PREFIX) for key in self._redis.scan_iter(match=f"{_PREFIX}*"))
 
-    def _remember(self, code: str, state: Class | None) -> None:
+    def _swap(self, code: str, change: Callable[[Class | None], Class | None]) -> Class | None:
+        key = _PREFIX + code
+
+        def apply(pipe):
+            state = _from(pipe.get(key))
+            changed = change(state)
+            pipe.multi()
+            if changed is None:
+                pipe.delete(key)
+            elif changed is not state:
+                pipe.set(key, to_json(changed), exat=int(changed.expires) + 1)
+            return changed
+
+        with self._lock, self._reaching():  # only other servers' changes need to be discovered by retrying
+            return self._remember(code, self._redis.transaction(apply, key, value_from_callable=True))
+
+    def _remember(self, code: str, state: Class | None) -> Class | None:
         now = time.monotonic()
         recent = {other: one for other, one in [*self._recent.items()] if now - one[0] <= _RECENT}
         self._recent = {**recent, code: (now, state)}
+        return state
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
@@ -173,14 +136,6 @@ class RedisStore:
             raise StoreError(type(error).__name__) from None
 
 
-def _key(code: str) -> str:
-    return _PREFIX + code
-
-
-def _whole(seconds: float) -> int:
-    return int(seconds) + 1
-
-
 def _from(text: bytes | None) -> Class | None:
     """Return the class of a stored text; ``None`` without one, or if another version wrote it."""
     try:
@@ -189,14 +144,8 @@ def _from(text: bytes | None) -> Class | None:
         return None
 
 
-def refresh(store: Store, code: str, change: Change) -> Class | None:
-    """Return a class after a change, which reaches the store only if it makes a difference."""
-    state = store.read(code)
-    return state if state is None or change(state) is state else store.change(code, change)
-
-
 @lru_cache(maxsize=1)
 def class_store() -> Store:
     """Return the store of this server."""
     url = settings().redis
-    return RedisStore(url) if url else MemoryStore()
+    return RedisStore(url) if url else Store()

@@ -11,7 +11,6 @@ from transformer.files.layout import shown_name
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
-from ui.shell.in_class.membership import kept_checkpoint
 from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
 from ui.shell.picture.image import draw_image_choice
@@ -102,15 +101,13 @@ def _checkpoint(focus: Focus) -> None:
     names = choosable_checkpoints(focus.checkpoint)
     if not names:
         return
-    kept = kept_checkpoint()
     _set("checkpoint", focus.checkpoint)
     st.selectbox(
         common("sidebar.checkpoint"),
         names,
         format_func=_in_group,
         key="sidebar checkpoint",
-        help=common("class.kept_help" if kept else "sidebar.checkpoint_help"),
-        disabled=bool(kept),
+        help=common("sidebar.checkpoint_help"),
         on_change=_report,
         args=("checkpoint",),
     )

@@ -18,9 +18,7 @@ from ui.shell.events import component, nothing
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lesson_bar import BAR_STYLE
 from ui.shell.in_class import desk_session, membership
-from ui.shell.in_class.questions import QuestionText, answer_text, find_step, question_of, text_of
-from ui.shell.in_class.shared_view import current_view, open_view
-from ui.shell.in_class.student_names import student_name
+from ui.shell.in_class.questions import QuestionText, find_step, question_of, student_name, text_of
 from ui.shell.navigation import DESK, pages
 from ui.words.texts import common, count_text
 
@@ -73,15 +71,9 @@ def _student_bar(page: str) -> None:
 def _follow_instructor(state: Class) -> None:
     """Open the instructor's view once the browser has sent what the student is typing (follow.js)."""
     view = membership.new_view(state)
-    waits = view is not None and view.moves
-    answer = _follow(key="class follow", data={"view": view.number if waits else 0}, on_ready_change=nothing)
-    if waits and answer.get("ready") == view.number:
-        _go_to_view(state)
-
-
-def _go_to_view(state: Class) -> None:
-    membership.follow(state.view)
-    open_view(state.view.page, state.view.address)
+    answer = _follow(key="class follow", data={"view": view.number if view else 0}, on_ready_change=nothing)
+    if view is not None and answer.get("ready") == view.number:
+        membership.follow(view)
 
 
 def _student_head(state: Class) -> None:
@@ -89,15 +81,10 @@ def _student_head(state: Class) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="class head"):
         st.markdown(f":material/groups: **{name}** · {common('class.class', code=state.code)}", width="stretch",
                     help=common("class.privacy"))  # fmt: skip
-        view = membership.new_view(state)
-        if view is not None and not view.moves:
-            st.markdown(common("class.offered"), width="content")
-            if st.button(common("class.go"), key="class go", type="primary"):
-                _go_to_view(state)
-        own = membership.own_view()
-        if own and st.button(common("class.own"), key="class own", icon=":material/undo:", type="tertiary"):
-            membership.forget_own_view()
-            open_view(*own)
+        if membership.has_own_view() and st.button(
+            common("class.own"), key="class own", icon=":material/undo:", type="tertiary"
+        ):
+            membership.go_back()
         if st.button(common("class.leave"), key="class leave", icon=":material/logout:", type="tertiary"):
             membership.leave()
             st.rerun()
@@ -111,7 +98,7 @@ def _question(state: Class, question: Question) -> None:
         _solution(question, text, given)
     elif given and st.session_state.get(_CHANGES) != number:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            sent = common("class.sent", answer=answer_text(question, text, given))
+            sent = common("class.sent", answer=text.of(given))
             st.markdown(f":green[:material/check:] {sent}", width="content")
             st.button(common("class.change"), key="class change", type="tertiary", on_click=_change, args=(number,))
     elif question.options:
@@ -137,7 +124,7 @@ def _question(state: Class, question: Question) -> None:
 def _solution(question: Question, text: QuestionText, given: str) -> None:
     right = classes.is_right(question, given) if given else None
     sign = {True: ":green[:material/check:] ", False: ":orange[:material/close:] ", None: ""}[right]
-    yours = common("class.yours", answer=answer_text(question, text, given)) if given else common("class.no_answer")
+    yours = common("class.yours", answer=text.of(given)) if given else common("class.no_answer")
     answer = f" **{common('class.answer', answer=text.answer)}**" if text.answer else ""
     st.markdown(f"{sign}{yours}{answer} {text.explanation}")
 
@@ -174,13 +161,8 @@ def _instructor_bar(page: str) -> None:
                 common("class.ask"), key="class ask", icon=":material/quiz:", on_click=desk_session.change, args=ask
             )
         st.button(
-                common("class.offer"), key="class offer", type="tertiary", help=common("class.offer_help"),
-                on_click=_show, args=(False,),
-            )  # fmt: skip
-        st.button(
-                common("class.everybody"), key="class everybody", type="primary", icon=":material/campaign:",
-                on_click=_show, args=(True,),
-            )  # fmt: skip
+            common("class.everybody"), key="class everybody", type="primary", icon=":material/campaign:", on_click=_show
+        )
         st.page_link(pages()[DESK], label=common("class.desk"), icon=":material/co_present:")
 
 
@@ -206,8 +188,7 @@ def _question_here(state: Class, page: str) -> Question | None:
     return question_of(lesson, focus.lesson_step, code=state.code)
 
 
-def _show(moves: bool) -> None:
-    page, query = current_view()
-    checkpoint = shared_focus.current().checkpoint
-    if desk_session.change(lambda state: classes.show(state, page, query, checkpoint=checkpoint, moves=moves)):
-        desk_session.say(common("class.shown" if moves else "class.offered_all"))
+def _show() -> None:
+    page, query = membership.current_view()
+    if desk_session.change(lambda state: classes.show(state, page, query)):
+        desk_session.say(common("class.shown"))

@@ -8,13 +8,13 @@ import streamlit as st
 from ui.classroom import class_state as classes
 from ui.classroom.attempts import Attempts
 from ui.classroom.class_state import Change, Class
-from ui.classroom.stores import StoreError, class_store, refresh
+from ui.classroom.stores import StoreError, class_store
 from ui.server.settings import settings
 from ui.shell import focus as shared_focus
 from ui.shell.in_class import membership
 from ui.words.texts import common
 
-_CODE, _ENDED, _SAID = "desk: code", "desk: class has ended", "desk: line to show, and until when"
+_CODE, _OVER, _SAID = "desk: code", "desk: how the class ended", "desk: line to show, and until when"
 _SAID_SECONDS = 6.0
 _attempts = Attempts()  # at the secret
 
@@ -52,25 +52,19 @@ def code() -> str:
     return st.session_state.get(_CODE, "") if membership.is_desk_open() else ""
 
 
-def renewed() -> Class | None:
-    """Return the class, which stays open while its instructor is there; ``None`` if it has ended.
+def renewed_or_left() -> Class | None:
+    """Return the class, which stays open while its instructor is there.
 
-    Raises:
-        StoreError: If the store cannot be reached.
+    Draw a line if it cannot be reached, and leave a class that is gone.
     """
     now = time.time()
-    return refresh(class_store(), code(), lambda state: classes.renew(state, now=now))
-
-
-def renewed_or_left() -> Class | None:
-    """Return the ``renewed`` class; draw a line if it cannot be reached, and leave one that has ended."""
     try:
-        state = renewed()
+        state = class_store().refresh(code(), lambda state: classes.renew(state, now=now))
     except StoreError:
         st.caption(f":material/cloud_off: {common('class.unreachable')}")
         return None
     if state is None:
-        close(ended=True)
+        _close("gone")
         st.rerun()
     return state
 
@@ -96,23 +90,9 @@ def said() -> str:
     return line if time.monotonic() < until else ""
 
 
-def close(*, ended: bool = False) -> None:
-    """Run no class from this session any more; ``ended`` says that the desk reports its end."""
-    st.session_state.pop(_CODE, None)
-    st.session_state[_ENDED] = ended
-
-
-def take_ended() -> bool:
-    """Return, once, whether the class of this session has just ended."""
-    return st.session_state.pop(_ENDED, False)
-
-
-def state_of(code: str) -> Class | None:
-    """Return a class outside of a run, for a file; ``None`` if it has ended or cannot be reached."""
-    try:
-        return class_store().read(code)
-    except StoreError:
-        return None
+def take_end() -> str:
+    """Return, once, how the class of this session came to its end: "ended" here, or "gone"; "" if it did not."""
+    return st.session_state.pop(_OVER, "")
 
 
 def end() -> None:
@@ -122,4 +102,9 @@ def end() -> None:
         StoreError: If the store cannot be reached.
     """
     class_store().end(code())
-    close(ended=True)
+    _close("ended")
+
+
+def _close(how: str) -> None:
+    st.session_state.pop(_CODE, None)
+    st.session_state[_OVER] = how

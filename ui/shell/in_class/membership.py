@@ -1,4 +1,4 @@
-"""What a session remembers of a class: its code, who the student is, and the views that were opened.
+"""What a student's session remembers of a class: its code, who the student is, and the views that were opened.
 
 A student is recognised by a token that the browser keeps, even when the page is reloaded or the phone has slept; the
 address contains only the code. So whoever receives a student's link joins as another student.
@@ -7,26 +7,31 @@ address contains only the code. So whoever receives a student's link joins as an
 import hmac
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
+from typing import NoReturn
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from ui.classroom import class_state as classes
 from ui.classroom.attempts import Attempts
 from ui.classroom.class_state import Class, View, read_code, student_id
-from ui.classroom.stores import StoreError, class_store, refresh
-from ui.compute.loading import choosable_checkpoints
+from ui.classroom.stores import StoreError, class_store
 from ui.server.settings import settings
 from ui.server.streamlit_private import browser_token
-from ui.shell import address
+from ui.shell import address, page_state
 from ui.shell import focus as shared_focus
-from ui.shell.focus import CLASS
-from ui.shell.in_class.shared_view import current_view, focus_of
+from ui.shell.focus import CAME_FROM, CLASS, Focus, address_of
+from ui.shell.guidance.before_lesson import read_parameters
+from ui.shell.navigation import pages
+from ui.shell.page_state import Texts
 from ui.words.texts import common, quote
 
-_TOKEN, _REFUSED, _NOTE = "class: token", "class: refused code", "class: note"
-_WHO = "class: student"
+_TOKEN, _REFUSED, _NOTE, _WHO = (f"class: {name}" for name in ("token", "refused code", "note", "student"))
 _FOLLOWED, _OWN_VIEW, _DESK = "class: number of the followed view", "class: own view", "class: desk is open"
+_READERS_OWN = ("language", "presenter", CAME_FROM)  # no part of a view that everybody opens
 _SECRET = secrets.token_bytes(32)
 _attempts = Attempts()  # at codes, so that nobody finds a class by trying
 
@@ -46,35 +51,36 @@ def is_desk_open() -> bool:
     return classes_exist() and st.session_state.get(_DESK, False)
 
 
+def visitor() -> tuple[str, str]:
+    """Return a browser's token (or the session's) and its address, "" for this machine."""
+    browser = browser_token() or st.session_state.setdefault(_TOKEN, secrets.token_hex(16))
+    return browser, str(st.context.ip_address or "")
+
+
 def enter() -> None:
-    """Join the class that the address names, once, and keep its checkpoint; before the page is drawn."""
-    if not classes_exist():
-        return
-    named = address.value(CLASS)
+    """Join the class that the address names, once, before the page is drawn."""
+    named = address.value(CLASS) if classes_exist() else ""
     if named and not is_desk_open() and named not in (shared_focus.class_code(), st.session_state.get(_REFUSED)):
         join(named)
-    if kept := kept_checkpoint():
-        _keep_checkpoint(kept)
 
 
-def join(typed: str) -> bool:
-    """Join the class with a code that was typed or is in the address; return whether that succeeded."""
-    browser, address = visitor()
-    if not _attempts.is_allowed(browser, address):
+def join(typed: str) -> None:
+    """Join the class with a code that was typed or is in the address, or keep a note for ``take_note``."""
+    browser, ip_address = visitor()
+    if not _attempts.is_allowed(browser, ip_address):
         return _refuse(typed, "attempts")
-    code = read_code(typed)
-    who, origin = student_id(code, browser), _origin(address)
-
-    def change(state: Class) -> Class:
-        return classes.join(state, who, now=time.time(), origin=origin)
-
+    code, now = read_code(typed), time.time()
+    who = student_id(code, browser)
+    # A text for a network address, another one in each process; "" for this machine.
+    origin = hmac.new(_SECRET, ip_address.encode(), "sha256").hexdigest()[:16] if ip_address else ""
     try:
-        found = class_store().change(code, change) if code else None
+        join = lambda state: classes.join(state, who, now=now, origin=origin)  # noqa: E731
+        found = class_store().change(code, join) if code else None
     except StoreError:
         st.session_state[_NOTE] = "unreachable"  # the next run tries again
-        return False
+        return None
     if found is None:
-        _attempts.count_failure(browser, address)
+        _attempts.count_failure(browser, ip_address)
         return _refuse(typed, "unknown")
     if who not in found.students:
         return _refuse(typed, classes.obstacle(found, who, origin) or "full")
@@ -84,17 +90,11 @@ def join(typed: str) -> bool:
     st.session_state[_FOLLOWED] = found.students[who].followed  # before a reload
     st.session_state[_WHO] = who
     shared_focus.set_class_code(code)
-    return True
+    return None
 
 
-def _origin(address: str) -> str:
-    """Return a text for a network address, another one in each process; "" for this machine."""
-    return hmac.new(_SECRET, address.encode(), "sha256").hexdigest()[:16] if address else ""
-
-
-def _refuse(typed: str, reason: str) -> bool:
+def _refuse(typed: str, reason: str) -> None:
     st.session_state[_REFUSED], st.session_state[_NOTE] = typed, reason
-    return False
 
 
 def leave() -> None:
@@ -107,7 +107,7 @@ def leave() -> None:
 
 def forget(reason: str) -> None:
     """Forget a class that has ended or was left; the address may still name it until the page is drawn."""
-    st.session_state[_REFUSED], st.session_state[_NOTE] = shared_focus.class_code(), reason
+    _refuse(shared_focus.class_code(), reason)
     shared_focus.set_class_code("")
 
 
@@ -129,7 +129,7 @@ def report(page: str) -> Class | None:
         StoreError: If the store cannot be reached.
     """
     code, who, now = shared_focus.class_code(), student(), time.time()
-    return refresh(class_store(), code, lambda state: classes.see(state, who, page, now=now))
+    return class_store().refresh(code, lambda state: classes.see(state, who, page, now=now))
 
 
 def answer(number: int, text: str) -> None:
@@ -139,7 +139,30 @@ def answer(number: int, text: str) -> None:
         class_store().change(shared_focus.class_code(), lambda state: classes.answer(state, who, number, text))
 
 
-# The views that the instructor opens
+# ---- views: page, focus and choices as one text, without what each reader keeps --------------------------------------
+
+
+def current_view() -> tuple[str, str]:
+    """Return the page of this session and the parameters of its view."""
+    page = page_state.current_page()
+    return page, write_view(shared_focus.current(), page_state.all_choices().get(page, {}))
+
+
+def write_view(focus: Focus, choices: Mapping[str, Texts]) -> str:
+    """Return the parameters of a view."""
+    found = {name: [value] for name, value in address_of(focus, whole=True).items() if name not in _READERS_OWN}
+    return urlencode({**found, **choices}, doseq=True)
+
+
+def open_view(page: str, query: str) -> NoReturn:
+    """Open a view, as its address would. This ends the run."""
+    focus, choices = read_parameters(query, without=_READERS_OWN)
+    changes = {name: value for name, value in asdict(focus).items() if name not in _READERS_OWN}
+    shared_focus.change(**changes)
+    page_state.take(choices)
+    existing = pages()
+    name = page if page in existing else next(iter(existing))
+    address.open_page(name, existing[name])
 
 
 def new_view(state: Class) -> View | None:
@@ -148,8 +171,8 @@ def new_view(state: Class) -> View | None:
     return view if view and view.number > st.session_state.get(_FOLLOWED, 0) else None
 
 
-def follow(view: View) -> None:
-    """Remember the student's own view before another one is opened.
+def follow(view: View) -> NoReturn:
+    """Open the instructor's view, and remember the student's own one.
 
     It is the last one with the student's own sentence: a look at another head of the instructor's sentence does not
     replace it.
@@ -157,49 +180,18 @@ def follow(view: View) -> None:
     st.session_state[_FOLLOWED], who = view.number, student()
     with suppress(StoreError):
         class_store().change(shared_focus.class_code(), lambda state: classes.follow(state, who, view.number))
-    page, query = current_view()
-    own, theirs = st.session_state.get(_OWN_VIEW), focus_of(view.address).sentence
-    if own is None or focus_of(query).sentence not in (own[2], theirs):
-        own = (page, query)
+    own, theirs = st.session_state.get(_OWN_VIEW), read_parameters(view.address, without=_READERS_OWN)[0].sentence
+    if own is None or shared_focus.current().sentence not in (own[2], theirs):
+        own = current_view()
     st.session_state[_OWN_VIEW] = (*own[:2], theirs)
+    open_view(view.page, view.address)
 
 
-def own_view() -> tuple[str, str] | None:
-    """Return page and parameters of the student's view before the instructor's, if there is one."""
-    own = st.session_state.get(_OWN_VIEW)
-    return own[:2] if own else None
+def has_own_view() -> bool:
+    """Return whether the student can go back to a view before the instructor's."""
+    return _OWN_VIEW in st.session_state
 
 
-def forget_own_view() -> None:
-    """Forget the student's view once it is open again."""
-    st.session_state.pop(_OWN_VIEW, None)
-
-
-# The checkpoint that everybody keeps
-
-
-def kept_checkpoint() -> str:
-    """Return the checkpoint that this student has to keep; "" outside of a class, or if it is free."""
-    code = shared_focus.class_code()
-    if not code or not classes_exist():
-        return ""
-    try:
-        state = class_store().read(code)
-    except StoreError:
-        return ""
-    return state.checkpoint if state else ""
-
-
-def _keep_checkpoint(name: str) -> None:
-    """Return to the class's checkpoint; a lesson, which needs its own, is left alone."""
-    focus = shared_focus.current()
-    if focus.checkpoint == name or focus.lesson or name not in choosable_checkpoints(name):
-        return
-    shared_focus.change(checkpoint=name)
-    shared_focus.add_note(common("class.kept", name=name))
-
-
-def visitor() -> tuple[str, str]:
-    """Return a browser's token (or the session's) and its address, "" for this machine."""
-    browser = browser_token() or st.session_state.setdefault(_TOKEN, secrets.token_hex(16))
-    return browser, str(st.context.ip_address or "")
+def go_back() -> NoReturn:
+    """Open the student's own view again."""
+    open_view(*st.session_state.pop(_OWN_VIEW)[:2])

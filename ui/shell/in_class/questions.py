@@ -1,12 +1,12 @@
-"""Questions of a class: those of lessons, in each reader's language, and the instructor's own."""
+"""Questions of a class and names of its students as a reader sees them, in the language of the run."""
 
 from dataclasses import dataclass, replace
 
-from ui.classroom.class_state import Question
+from ui.classroom.class_state import Class, Question
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Lesson, Step
 from ui.shell.guidance.routes import find_course
-from ui.words.texts import as_plain, language
+from ui.words.texts import as_plain, common, language
 
 
 @dataclass(frozen=True)
@@ -18,43 +18,34 @@ class QuestionText:
     answer: str
     explanation: str = ""
 
+    def of(self, given: str) -> str:
+        """Return an answer: the text of an option, or what was written."""
+        return self.options[int(given)] if self.options else as_plain(given)
+
 
 def question_of(lesson: Lesson, number: int, *, code: str) -> Question:
     """Return the question of a step, whose options have the same order for the whole class."""
     step = lesson.steps[number - 1]
-    order = _order(step, lesson.name, number, code)
-    return Question(
-        step.question,
-        tuple(step.choices[index] for index in order),
-        answer=str(order.index(ANSWER)),
-        lesson=lesson.name,
-        step=number,
-    )
+    order = shuffled_options(step, (lesson.name, number), code)
+    options = tuple(step.choices[index] for index in order)
+    return Question(step.question, options, answer=str(order.index(ANSWER)), lesson=lesson.name, step=number)
 
 
 def in_language(question: Question, code: str) -> Question:
     """Return a question with prompt and options in the language of this run if it comes from a lesson."""
-    if (step := _step(question)) is None:
+    if (found := _step_of(question)) is None:
         return question
-    order = _order(step, question.lesson, question.step, code)
-    return replace(question, prompt=step.question, options=tuple(step.choices[index] for index in order))
+    shown = question_of(found[0], question.step, code=code)
+    return replace(question, prompt=shown.prompt, options=shown.options)
 
 
 def text_of(question: Question, code: str) -> QuestionText:
     """Return the texts of a question, in the language of this run if it comes from a lesson."""
-    if (step := _step(question)) is not None:
+    if (found := _step_of(question)) is not None:
         shown = in_language(question, code)
-        return QuestionText(shown.prompt, shown.options, step.answer, step.explanation)
-    options = tuple(map(as_plain, question.options))
-    answer = question.answer
-    if answer:
-        answer = options[int(answer)] if options else as_plain(answer)
-    return QuestionText(as_plain(question.prompt), options, answer)
-
-
-def answer_text(question: Question, text: QuestionText, given: str) -> str:
-    """Return Markdown of an answer: the text of an option, or what was written."""
-    return text.options[int(given)] if question.options else as_plain(given)
+        return QuestionText(shown.prompt, shown.options, found[1].answer, found[1].explanation)
+    text = QuestionText(as_plain(question.prompt), tuple(map(as_plain, question.options)), "")
+    return replace(text, answer=text.of(question.answer)) if question.answer else text
 
 
 def find_step(name: str, number: int) -> tuple[Lesson, Step] | None:
@@ -65,12 +56,18 @@ def find_step(name: str, number: int) -> tuple[Lesson, Step] | None:
     return lesson, lesson.steps[number - 1]
 
 
-def _step(question: Question) -> Step | None:
-    """Return the step that a question comes from, if it still has as many options."""
-    if (found := find_step(question.lesson, question.step)) is None:
-        return None
-    return found[1] if len(found[1].choices) == len(question.options) else None
+def _step_of(question: Question) -> tuple[Lesson, Step] | None:
+    """Return the lesson and the step that a question comes from, if it still has as many options."""
+    found = find_step(question.lesson, question.step)
+    return found if found and len(found[1].choices) == len(question.options) else None
 
 
-def _order(step: Step, lesson: str, number: int, code: str) -> tuple[int, ...]:
-    return shuffled_options(step, (lesson, number), code)
+def student_name(state: Class, who: str) -> str:
+    """Return a student's name, such as "Blue heron"; another class begins with other names.
+
+    There are more pairs of a colour and an animal than students.
+    """
+    number = state.students[who].number + sum(map(ord, state.code))
+    colours, animals = (common(f"class.{kind}").split(", ") for kind in ("colours", "animals"))
+    name = common("class.name", colour=colours[number % len(colours)], animal=animals[number % len(animals)])
+    return name[0].upper() + name[1:]

@@ -1,0 +1,350 @@
+"""The instructor's desk: how to join, who is where, the question and its answers, the scores and the end."""
+
+import time
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+import segno
+import streamlit as st
+
+from charts.toolkit.numbers import percent
+from ui.classroom import class_state as classes
+from ui.classroom.class_state import (
+    LEAST_OPTIONS,
+    LONGEST_ANSWER,
+    LONGEST_PROMPT,
+    MOST_OPTIONS,
+    MOST_QUESTIONS,
+    OPEN,
+    SHOWN,
+    SOLVED,
+    Change,
+    Class,
+    Question,
+)
+from ui.classroom.stores import StoreError, class_store
+from ui.page.page import Page, guard
+from ui.shell import focus as shared_focus
+from ui.shell.focus import CLASS
+from ui.shell.fragments import fragment
+from ui.shell.guidance.lesson_bar import step_focus
+from ui.shell.guidance.lessons import Lesson, lessons
+from ui.shell.in_class import desk_session, membership
+from ui.shell.in_class.class_address import address_for_class, ask_for_address
+from ui.shell.in_class.class_bar import POLL
+from ui.shell.in_class.questions import in_language, question_of, student_name, text_of
+from ui.shell.navigation import page_names
+from ui.show.csv_files import as_csv
+from ui.words import texts
+from ui.words.texts import as_plain, common, count_text, page_text, unmarked
+
+KINDS = ("choice", "lesson", "text")
+_STYLE = Path(__file__).with_name("desk.css")
+
+
+# ---- opening the desk and a class -----------------------------------------------------------------------------------
+
+
+def ask_for_secret(p: Page) -> None:
+    """Draw a box for the secret, which no address contains and nothing keeps."""
+    with st.form("desk secret", width=420):
+        typed = st.text_input(
+            p.text["secret"], type="password", key="desk secret typed", help=p.text["secret_help"], max_chars=200,
+            autocomplete="current-password",
+        )  # fmt: skip
+        if st.form_submit_button(p.text["unlock"], type="primary") and typed:
+            if refused := desk_session.unlock(typed):
+                st.warning(p.text[refused], icon=":material/lock:")
+            else:
+                st.rerun()
+
+
+def choose_class(p: Page) -> None:
+    """Offer a new class, and those that are open, for an instructor whose browser was closed."""
+    if how := desk_session.take_end():
+        st.info(p.text[how], icon=":material/check:")
+    try:
+        if st.button(p.text["open"], type="primary", icon=":material/add:", key="desk open"):
+            if desk_session.open_class():
+                st.rerun()
+            st.warning(p.text["full"], icon=":material/groups:")
+        found = [state for code in class_store().codes() if (state := class_store().read(code)) is not None]
+    except StoreError:
+        st.warning(common("class.unreachable"), icon=":material/cloud_off:")
+        return
+    if not found:
+        st.caption(p.text["none_open"])
+        return
+    st.subheader(p.text["opened"], anchor=False)
+    for state in found:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            students = count_text(len(state.students), "student")
+            st.markdown(p.text["opened_line"].format(code=state.code, students=students), width="content")
+            if st.button(p.text["run"], key=f"desk run {state.code}"):
+                desk_session.run_class(state.code)
+                st.rerun()
+
+
+# ---- the class ------------------------------------------------------------------------------------------------------
+
+
+def join_panel(p: Page) -> None:
+    """Draw the code, and the link as text and as a QR code."""
+    st.html(_STYLE)
+    code = desk_session.code()
+    link = f"{address_for_class()}/?{CLASS}={code}"
+    st.markdown(p.text["join"])
+    with st.container(key="desk code"):
+        st.markdown(code)
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        drawn = segno.make(link, error="m", micro=False).svg_data_uri(scale=4, light="#fff")
+        st.html(f'<img class="desk-qr" alt="{escape(p.text["code_picture"])}" src="{drawn}">', width="content")
+        with st.container(width="stretch"):
+            st.markdown(as_plain(link))
+    ask_for_address(p.text)
+
+
+@partial(fragment, run_every=POLL)
+def class_panel(p: Page) -> None:
+    """Draw who is there, and on which page."""
+    with guard():
+        if (state := desk_session.renewed_or_left()) is None:
+            return
+        if line := desk_session.said():
+            st.caption(f":material/info: {line}")
+        active = classes.active_students(state, now=time.time())
+        here, joined = st.columns(2)
+        here.metric(p.text["active"], len(active))
+        joined.metric(p.text["joined"], len(state.students))
+        titles = {name: page_text(name).title for name in page_names()}
+        where = {who: titles.get(student.page, student.page) for who, student in active.items()}
+        if not state.students:
+            st.caption(p.text["nobody"])
+        if where:
+            found = sorted(Counter(where.values()).items(), key=lambda one: (-one[1], one[0]))
+            lines = (p.text["place"].format(page=as_plain(title), count=count) for title, count in found)
+            st.markdown(p.text["places"].format(pages=" · ".join(lines)))
+        with st.expander(p.text["who"], key="desk who", on_change="rerun") as who:
+            if who.open:
+                _students(p, state, {one: where.get(one, p.text["away"]) for one in state.students})
+        st.session_state["desk door"] = state.is_closed
+        st.toggle(
+            p.text["close_door"], key="desk door", help=p.text["close_door_help"],
+            on_change=lambda: desk_session.change(partial(classes.close_door, is_closed=st.session_state["desk door"])),
+        )  # fmt: skip
+
+
+def _students(p: Page, state: Class, where: dict[str, str]) -> None:
+    """Draw every student with the open page, and the button that removes one."""
+    names = {who: f"{student_name(state, who)} · {where[who]}" for who in state.students}
+    st.markdown("  \n".join(map(as_plain, names.values())))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        chosen = st.selectbox(p.text["student"], list(names), index=None, key="desk student", format_func=names.get)
+        st.button(
+            p.text["remove"], key="desk remove", help=p.text["remove_help"], disabled=chosen is None,
+            on_click=lambda: desk_session.change(lambda state: classes.remove(state, chosen)),
+        )  # fmt: skip
+
+
+# ---- a question -----------------------------------------------------------------------------------------------------
+
+
+@partial(fragment, run_every=POLL)
+def question_panel(p: Page) -> None:
+    """Draw the question that is being asked, or the form of the next one; the same at every instructor's desk."""
+    with guard():
+        if (state := desk_session.renewed_or_left()) is None:
+            return
+        if state.question is not None:
+            _question(p, state, state.question)
+        elif len(state.questions) >= MOST_QUESTIONS:
+            st.info(p.text["most"].format(most=MOST_QUESTIONS))
+        else:
+            _form(p, state)
+
+
+def _question(p: Page, state: Class, question: Question) -> None:
+    text = text_of(question, state.code)
+    st.caption(p.text["question_number"].format(number=len(state.questions)))
+    st.markdown(f"#### {text.prompt}")
+    answers, students = len(question.answers), len(state.students)
+    answered = p.text["answered"].format(answers=answers, students=students)
+    if question.phase == OPEN:
+        st.progress(min(1.0, answers / max(1, students)), answered)
+        st.markdown("  \n".join(f"**{_letter(index)}** {option}" for index, option in enumerate(text.options)))
+        st.caption(p.text["hidden"])
+    else:
+        st.markdown(answered)
+        st.html(answer_bars(in_language(question, state.code)))
+        if not answers:
+            st.caption(p.text["no_answers"])
+    if question.phase == SOLVED and text.answer:
+        st.markdown(f"**{common('class.answer', answer=text.answer)}** {text.explanation}")
+    with st.container(horizontal=True, gap="small"):
+        if question.phase == OPEN:
+            _step_button(p, "show_answers", lambda state: classes.advance(state, SHOWN), kind="primary")
+        elif question.phase == SHOWN and question.answer:
+            _step_button(p, "reveal", lambda state: classes.advance(state, SOLVED), kind="primary")
+        _step_button(p, "close", classes.stop_asking)
+
+
+def _step_button(p: Page, name: str, change: Change, *, kind: str = "secondary") -> None:
+    st.button(p.text[name], key=f"desk {name}", type=kind, on_click=desk_session.change, args=(change,))
+
+
+def answer_bars(question: Question) -> str:
+    """Return a list of answers in HTML, each with its number and a bar; the correct one is marked once it is solved.
+
+    A list holds long options, and screen readers read it. It has a row per option, or per text by frequency.
+    """
+    total, rows = len(question.answers), []
+    for index, (given, count) in enumerate(classes.counts(question)):
+        right = question.phase == SOLVED and classes.is_right(question, given)
+        share, letter = count / total if total else 0.0, f"<b>{_letter(index)}</b> " if question.options else ""
+        rows.append(
+            f"<li{' class=right' if right else ''}><span><bdi>{letter}{escape(_shown(question, given))}</bdi>"
+            f"{' <span aria-hidden=true>✓</span>' if right else ''}</span><span>{count} · {percent(share)}</span>"
+            f'<i style="width: {100 * share:.1f}%"></i></li>'
+        )
+    return f'<ol class="answers">{"".join(rows)}</ol>'
+
+
+def _letter(index: int) -> str:
+    return chr(ord("A") + index)
+
+
+def _shown(question: Question, given: str) -> str:
+    """Return an answer as plain text; options of lessons are Markdown."""
+    if not question.options:
+        return given
+    option = question.options[int(given)]
+    return unmarked(option) if question.lesson else option
+
+
+def _form(p: Page, state: Class) -> None:
+    st.subheader(p.text["ask_title"], anchor=False)
+    kind = st.segmented_control(
+        p.text["kind"], KINDS, default=KINDS[0], format_func=lambda kind: p.text[f"kind_{kind}"], key="desk kind",
+        required=True, label_visibility="collapsed",
+    )  # fmt: skip
+    if kind == "lesson":
+        _from_lesson(p, state)
+        return
+    usual = ""
+    if kind == "text":
+        usual = p.text["prompt_next"].format(sentence=shared_focus.current().sentence)[:LONGEST_PROMPT]
+    prompt = st.text_area(p.text["prompt"], usual, key=f"desk prompt {kind}", max_chars=LONGEST_PROMPT, height=68)
+    options: tuple[str, ...] = ()
+    if kind == "choice":
+        typed = st.text_area(p.text["options"], key="desk options", max_chars=1500, height=120)
+        options = tuple(line.strip() for line in typed.splitlines() if line.strip())
+        correct = st.selectbox(
+            p.text["correct"], range(-1, len(options)), key="desk correct",
+            format_func=lambda index: p.text["no_correct"] if not 0 <= index < len(options) else options[index],
+        )  # fmt: skip
+        answer = str(correct) if 0 <= correct < len(options) else ""
+    else:
+        answer = st.text_input(p.text["correct_text"], key="desk next answer", max_chars=LONGEST_ANSWER)
+    if not _ask_button(p):
+        return
+    if not prompt.strip():
+        st.warning(p.text["prompt_wrong"])
+    elif kind == "choice" and not LEAST_OPTIONS <= len(options) <= MOST_OPTIONS:
+        st.warning(p.text["options_wrong"].format(count=len(options)))
+    else:
+        _ask(Question(prompt, options, answer=answer))
+
+
+def _from_lesson(p: Page, state: Class) -> None:
+    found: dict[str, Lesson] = {
+        lesson.name: lesson for lesson in lessons(texts.language())[0] if any(one.question for one in lesson.steps)
+    }
+    name = st.selectbox(p.text["lesson"], found, format_func=lambda name: found[name].title, key="desk lesson")
+    if name is None:
+        return
+    lesson = found[name]
+    number = st.selectbox(
+        p.text["task"], [number for number, step in enumerate(lesson.steps, 1) if step.question],
+        format_func=lambda number: f"{number}. {lesson.steps[number - 1].title}", key=f"desk task {name}",
+    )  # fmt: skip
+    st.markdown(f"**{lesson.steps[number - 1].question}**")
+    with_view = st.checkbox(p.text["with_view"], value=True, key="desk with view")
+    if not _ask_button(p):
+        return
+    if with_view:
+        focus = replace(shared_focus.current(), came_from="")
+        query = membership.write_view(replace(focus, **step_focus(lesson, number, focus)), {})
+        desk_session.change(lambda state: classes.show(state, lesson.steps[number - 1].page, query))
+    _ask(question_of(lesson, number, code=state.code))
+
+
+def _ask_button(p: Page) -> bool:
+    return st.button(p.text["ask"], type="primary", icon=":material/quiz:", key="desk ask")
+
+
+def _ask(question: Question) -> None:
+    if desk_session.change(lambda state: classes.ask(state, question)):
+        st.rerun()
+
+
+# ---- the end --------------------------------------------------------------------------------------------------------
+
+
+def end_of_class(p: Page) -> None:
+    """Draw the download of the scores and the button that ends the class."""
+    with st.container(horizontal=True, gap="small", key="desk end row"):
+        _scores_button(p, "scores")
+        with st.popover(p.text["end"], icon=":material/delete:", key="desk end"):
+            st.markdown(p.text["end_text"])
+            _scores_button(p, "scores again")
+            if st.button(p.text["end_now"], type="primary", key="desk end now"):
+                try:
+                    desk_session.end()
+                except StoreError:
+                    st.warning(common("class.unreachable"), icon=":material/cloud_off:")
+                else:
+                    st.rerun()
+
+
+def _scores_button(p: Page, key: str) -> None:
+    code, language = desk_session.code(), texts.language()
+    st.download_button(
+        p.text["scores"],
+        data=lambda: scores_file(code, language),
+        file_name=f"glassformer-class-{code}.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        key=f"desk {key}",
+        on_click="ignore",
+    )
+
+
+def scores_file(code: str, language: str) -> bytes:
+    """Return the scores as CSV: a row per student, with every answer and how many are right.
+
+    It is called outside of a run, and returns nothing if the class is gone.
+    """
+    with texts.use_language(language):
+        text = page_text("desk")
+        try:
+            state = class_store().read(code)
+        except StoreError:
+            state = None
+        if state is None:
+            return b""
+        asked = [in_language(one, code) for one in state.questions]
+        prompts = [f"{number}. {one.prompt}" for number, one in enumerate(asked, 1)]
+        rows = [
+            (
+                student_name(state, who),
+                *(_shown(one, one.answers[who]) if who in one.answers else "" for one in asked),
+                *classes.score(asked, who),
+            )
+            for who in state.students
+        ]
+        columns = [text["scores_student"], *prompts, text["scores_right"], text["scores_of"]]
+        return as_csv(pd.DataFrame(rows, columns=columns))
