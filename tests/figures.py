@@ -151,7 +151,15 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
-    from charts.figures import edit_effects, embedding_rows, firing_strips, gradients, token_boxes, vocabulary
+    from charts.figures import (
+        edit_effects,
+        embedding_rows,
+        firing_strips,
+        gradients,
+        habit_bars,
+        token_boxes,
+        vocabulary,
+    )
     from transformer.predictions.lens import WordProbabilities
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, trust_figure
@@ -159,7 +167,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.compare import stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
     from views.feed_forward import activation_curve_figure, unit_figures
-    from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
     from views.positions import attention_change_figure, distance_figures, encoding_figures
     from views.training import time_lapse_figures
@@ -281,8 +288,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "dot_product": attention_row_figures.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
         "aligned_measures": trust_figure.aligned_measures(small_measures(), answer="‘·<b>’"),
         "value_mix": attention_row_figures.value_mix(share, values=rows, tokens=tokens, shown=3),
-        "habit_bars": head_figures.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
-        "strength_bars": head_figures.strength_bars(share, edges=np.linspace(-1, 2, len(share) + 1), name="‖α v‖"),
+        "habit_bars": habit_bars.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
         "lens_grid": lens_figures.lens_grid(small_lens(), selected=1),
         "attribution_waterfall": attribution_figures.attribution_waterfall(
             [0.5, -0.2], labels=["0 feed-forward", "·<b>"], total=0.7, n_others=3, of="·$y$ − ·%{z}"

@@ -12,11 +12,7 @@ from tests.shipped import SHIPPED
 from transformer.config import NEXT_SENTENCE
 from transformer.files.opening_file import OPENING, PLACE, Example, read_opening
 from transformer.heads.opening_checks import complaints, sharpest_heads
-from transformer.runs.head_places import Head
 from transformer.runs.next_sentence import next_sentence
-from ui.words.texts import page_text
-from views.heads.heads_view_model import heads_view_model
-from views.heads.role_words import words_here
 
 TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks")
 
@@ -59,22 +55,6 @@ def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> Non
             if any(named.values()):
                 assert named == {word: [str(example.place[name])] for word, name in expected.items()}
     assert all("tête" in opening.first.shows["fr"] and "head" in text for text in [opening.first.shows["en"]])
-
-
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_the_head_of_an_example_is_large_and_has_words(path: Path) -> None:
-    checkpoint, text = transformer.load(path), page_text("heads")
-    for example in read_opening(path).examples:
-        if example.place.keys() != set(PLACE):
-            continue
-        location = Head(*(example.place[name] for name in PLACE[:-1]))
-        trace = transformer.trace(checkpoint, example.sentence)
-        heads = heads_view_model(trace, location)
-        if heads.image_row is not None:
-            continue
-        assert heads.named[0] == heads.place, "its map is large"
-        words = words_here(heads, text)[heads.place]
-        assert words.title == text["role_title"].get(heads.chosen_here.role, text["no_role"]) and words.sentence
 
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)

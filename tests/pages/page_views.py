@@ -52,8 +52,8 @@ def is_complete(app: AppTest, _: str) -> None:
 
 
 def has_a_row_for_each_head(app: AppTest, _: str) -> None:
-    tables = [table.value for table in app.dataframe if page_text("heads")["column_layer"] in table.value.columns]
-    layers, heads = (int(tables[0][page_text("heads")[f"column_{name}"]].max()) + 1 for name in ("layer", "head"))
+    tables = [table.value for table in app.dataframe if page_text("heads")["column"]["layer"] in table.value.columns]
+    layers, heads = (int(tables[0][page_text("heads")["column"][name]].max()) + 1 for name in ("layer", "head"))
     assert len(tables) == 1 and len(tables[0]) == layers * heads >= 4
 
 

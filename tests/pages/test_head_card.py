@@ -1,7 +1,8 @@
-"""The card of a head, and all heads as points, show the library's counts in every kind of model."""
+"""The card of a head shows the library's counts in every kind of model."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ import transformer
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
-from transformer.heads.head_atlas import head_habits
+from transformer.heads.head_atlas import HeadHabits, head_habits
 from transformer.heads.head_circuits import written_words
 from transformer.heads.removed_head import removed_head
 from transformer.heads.role_files import load_corpus_roles
@@ -37,6 +38,11 @@ FEWER = [
 ]
 
 
+def attended(habits: HeadHabits) -> tuple[int, ...]:
+    keys = Counter(one.read[one.key].id for habit in habits.habits for one in habit.examples)
+    return tuple(id for id, _ in keys.most_common(head_card.WRITTEN))
+
+
 def table(app):
     return next(one.value for one in app.dataframe if common("fires.context") in one.value)
 
@@ -49,7 +55,7 @@ def test_for_against_and_examples(
     app = open_app("heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1")
     is_fine(app)
     assert "**For:**" not in said(app), "nothing is read before it is asked for"
-    next(button for button in app.button if button.label == TEXT["card_open"]).click()
+    app.segmented_control(key="heads_section").set_value("card")
     is_fine(app.run())
     habits = head_habits(tiny_checkpoint(name), read_sentences())[Head(stack, kind, 1, 1)]
     assert f"in **{percent(habits.main.share)}** of" in said(app)
@@ -59,24 +65,14 @@ def test_for_against_and_examples(
     by_share = sorted(habits.habits, key=lambda habit: -habit.share)
     drawn = [example for habit in by_share for example in habit.examples]
     assert [*table(app)[common("fires.query")]] == [one.asked[one.query].display for one in drawn]
-    writes = next(one.value for one in app.dataframe if TEXT["card_writes_token"] in one.value)
-    display, tokens = tiny_checkpoint(name).tokenizer.display, head_card.looked_at(habits)
+    writes = next(one.value for one in app.dataframe if TEXT["column"]["writes"] in one.value)
+    display, tokens = tiny_checkpoint(name).tokenizer.display, attended(habits)
     words = written_words(tiny_checkpoint(name).model, stack, kind, layer=1, head=1, tokens=tokens)
     assert writes.to_numpy().tolist() == [
         [display(one.token), *(", ".join(map(display, ids)) for ids in (one.raised, one.lowered))] for one in words
     ]
     read_out = stack == "decoder" or name == "bert"
     assert TEXT["card_writes_logits" if read_out else "card_writes_directions"] in said(app)
-    app.segmented_control(key="heads_card_by").set_value("strength")
-    is_fine(app.run())
-    assert (TEXT["card_no_effect"] in said(app)) == ("effect" not in habits.intervals)
-    for measure, intervals in habits.intervals.items():
-        app.segmented_control(key="heads_card_measure").set_value(measure)
-        is_fine(app.run())
-        drawn = [example for interval in reversed(intervals) for example in interval.examples]
-        assert [*table(app)[TEXT[f"card_value_{measure}"]]] == pytest.approx([one.value for one in drawn])
-        rare = sum(len(interval.examples) for interval in intervals if interval.is_rare)
-        assert sum(share.endswith(TEXT["card_rare"]) for share in table(app)[TEXT["card_column_share"]]) == rare
     assert any("head_habits(checkpoint, read_sentences())" in code for code in codes(app))
 
 
@@ -92,15 +88,12 @@ def test_what_is_lost_without_it(
     is_fine(app)
     found = removed_head(tiny_checkpoint(name), read_sentences(), Head(stack, kind, 1, 1))
     assert f"changes by **{signed(found.alone)}** on average" in said(app)
-    assert ("Is it compensated?" in said(app)) == bool(found.added.size) == (stack != "encoder" or name != "translator")
 
 
 @pytest.mark.slow
-def test_the_group_of_a_head_are_those_of_its_role(monkeypatch: pytest.MonkeyPatch, open_app: Callable) -> None:
+def test_the_card_names_every_test_that_a_head_reaches(monkeypatch: pytest.MonkeyPatch, open_app: Callable) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", "checkpoints")
-    app = open_app(
-        "heads", checkpoint="gpt-en", layer="2", head="4", heads_section="card", heads_card_remove="true",
-    )  # fmt: skip
+    app = open_app("heads", checkpoint="gpt-en", layer="2", head="4", heads_section="card", heads_scope="corpus")
     is_fine(app)
     assert "**By the tests of the literature:** sink" in said(app)
     copying = next(
@@ -108,12 +101,6 @@ def test_the_group_of_a_head_are_those_of_its_role(monkeypatch: pytest.MonkeyPat
     ).measured.measures["copying"]
     assert f"copying {signed(copying.score)}." in said(app)
     assert "induction (" in said(app).split("**By the tests of the literature:**")[1].split("\n")[0], "both, not one"
-    checkpoint = transformer.load("checkpoints/gpt-en")
-    roles = load_corpus_roles(checkpoint).roles.of("decoder", "self")
-    this = next(one for one in roles if (one.layer, one.head) == (2, 4))
-    group = head_card.same_role(this, roles)
-    assert group and all(one.measured.strongest == "sink" for one in roles if one.place in group)
-    assert f"({', '.join(f'{one.layer}.{one.head}' for one in group)})" in said(app)
 
 
 NO_LISTS = (
@@ -154,7 +141,7 @@ def test_a_model_that_can_read_no_sentence_says_so(open_app: Callable) -> None:
 
 
 def test_own_sentences(open_app: Callable) -> None:
-    app = open_app("heads", checkpoint="tiny-gpt", heads_section=TEXT["section_card"])
+    app = open_app("heads", checkpoint="tiny-gpt", heads_section=TEXT["section"]["card"])
     app.file_uploader(key="sentence list file").set_value([OWN])
     is_fine(app.run())
     assert "(2 sentences)" in said(app)
@@ -165,12 +152,12 @@ def test_a_chosen_example_is_read_by_all_pages(tiny_checkpoint: Callable, monkey
     checkpoint = tiny_checkpoint("gpt")
     habits = head_habits(checkpoint, sentences)[Head("decoder", "self", 1, 1)]
     one = habits.main.examples[0]
-    sent = []
+    sent: list[tuple[str, int]] = []
     monkeypatch.setattr(head_card, "select_sentence", lambda *chosen: sent.append(chosen))
     monkeypatch.setattr(
         st, "session_state", {f"data {head_card._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=[0]))}
     )
-    head_card._chosen(SimpleNamespace(checkpoint=checkpoint), [one], SimpleNamespace(sentences=sentences))
+    head_card._follow([(sentences[one.sentence], one.query)])
     assert sent == [(sentences[one.sentence], one.query)]
 
 
@@ -179,32 +166,4 @@ def test_models_of_pictures_have_no_card(open_app: Callable, checkpoint: str, mo
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", "checkpoints")
     app = open_app("heads", checkpoint=checkpoint)
     is_fine(app)
-    assert TEXT["card_open"] not in [button.label for button in app.button]
-
-
-@pytest.mark.parametrize(("name", "stack", "kind"), PLACES)
-def test_heads_from_one_token_to_another(
-    open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable, name: str, stack: str, kind: str
-) -> None:
-    sentence = "The old man told us a story."
-    app = open_app(
-        "heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", sentence=sentence,
-        heads_section="finder", heads_from="3", heads_to="1",
-    )  # fmt: skip
-    is_fine(app)
-    trace = transformer.trace(tiny_checkpoint(name), sentence)
-    views = [trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))]
-    weights = sorted((float(view.weights[h, 3, 1]) for view in views for h in range(view.n_heads)), reverse=True)
-    shown = next(one.value for one in app.dataframe if TEXT["finder_weight"] in one.value)
-    assert [*shown[TEXT["finder_weight"]]] == pytest.approx(weights)
-    layer, head = int(shown[TEXT["column_layer"]][0]), int(shown[TEXT["column_head"]][0])
-    assert f"**{layer}.{head}** with {percent(weights[0])}" in said(app)
-    code = next(code for code in codes(app) if "sorted(found" in code)
-    assert "head, 3, 1]" in code, code
-    assert float(run_snippet(code).split()[2]) == pytest.approx(weights[0])
-
-
-def test_a_masked_pair_is_reported_as_masked(open_app: Callable) -> None:
-    app = open_app("heads", checkpoint="tiny-gpt", heads_section="finder", heads_from="1", heads_to="3")
-    is_fine(app)
-    assert any("it is masked in every layer" in info.value for info in app.info)
+    assert TEXT["section"]["card"] not in app.segmented_control(key="heads_section").options

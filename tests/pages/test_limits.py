@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,10 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.nights import by_day
 from tests.pages.conftest import chosen_texts, said
-from tests.pages.fuzzing import choose, is_sound, open_page, type_into
+from tests.pages.fuzzing import is_sound, open_page, type_into
 from transformer.runs.inputs import MAX_CHARACTERS
-from ui.server.limits import PRIVATE
 from ui.shell.guidance import lessons
 from ui.shell.share import LONGEST_NOTE
-from ui.words.texts import page_text
-from views.heads import corpus
 from views.surgery import edit_list
 
 LONG = "so " * MAX_CHARACTERS
@@ -58,17 +54,6 @@ def test_megabytes_are_not_kept_in_the_session(box: str, name: str) -> None:
     kept = getattr(app.session_state["focus"], name)
     assert len(kept) == MAX_CHARACTERS
     assert next(area for area in app.text_area if area.key == box).value == kept
-
-
-def test_a_list_of_sentences_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(corpus, "limits", lambda: replace(PRIVATE, characters=60))
-    text = page_text("heads")
-    app = choose(open_page("heads", "tiny-translator"), (("heads_scope", text["scope_own"]),))
-    typed = "The dog sleeps.\n" * 10
-    app = type_into(app, "heads own text", typed)
-    is_sound(app)
-    assert text["own_too_long"].format(count=160, most=60) in warned(app)
-    assert next(area for area in app.text_area if area.key == "heads own text").value == typed
 
 
 def test_only_so_many_edits_are_made_and_the_others_named() -> None:

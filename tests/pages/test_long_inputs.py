@@ -16,6 +16,7 @@ from tests.long_texts import long_sentence
 from tests.nights import in_turn
 from tests.pages.conftest import said
 from tests.pages.fuzzing import PAGES, choose, is_sound
+from ui.words.filled import filled
 from ui.words.texts import page_text
 
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -127,7 +128,7 @@ def test_the_lens_looks_at_a_long_text_piece_by_piece(tiny_checkpoint: Callable)
 def test_the_heads_of_a_long_text_say_how_to_see_them(tiny_checkpoint: Callable) -> None:
     text = page_text("heads")
     app = opened("heads", "tiny-translator", long_sentence(tiny_checkpoint("translator"), 96))
-    hint = text["dark"].format(count=96, switch=text["stretch"]).replace("**", "")
+    hint = filled(text["dark"], {"count": 96, "switch": text["stretch"]}, markdown=False).replace("**", "")
     assert hint in said(app).replace("**", "")
     app.toggle(key="heads_stretch").set_value(True).run()
     read_all_of_it(app)

@@ -222,7 +222,7 @@ def test_a_language_may_be_half_translated(texts: Path, in_language: Callable) -
         "xx",
         common='[language]\nname = "Xx"\n[sidebar]\nsentence = "Xentence"\n[note]\nlayer = "{value}, {wrong}"\n',
         masks='title = "Maxx"\nlook_for = ["one", "two"]\nundo = 3\n',
-        heads='[role]\nsink = "xink"\n',
+        heads='[scope]\nsentence = "xentence"\n[role]\nsink = { name = "xink" }\n',
         examples='[[example]]\nlabel = "Xx"\n',
     )
     in_language("xx")
@@ -233,7 +233,8 @@ def test_a_language_may_be_half_translated(texts: Path, in_language: Callable) -
     assert common("note.layer", value=9, last=1).startswith("There is no layer 9"), "other placeholders"
     assert (english.title, english["reset"], english["undo"]) == ("Maxx", "Reset", "Undo")
     assert len(english.look_for) == 3, "a list of another length"
-    assert page_text("heads")["role"] == {**ENGLISH["heads"]["role"], "sink": "xink"}
+    assert page_text("heads")["scope"] == {**ENGLISH["heads"]["scope"], "sentence": "xentence"}
+    assert page_text("heads")["role"]["sink"] == {**ENGLISH["heads"]["role"]["sink"], "name": "xink"}
     assert page_text("surgery").title == "Surgery", "a file that is missing"
     assert len(examples()) == len(ENGLISH["examples"])
 

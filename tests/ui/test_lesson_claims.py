@@ -33,7 +33,7 @@ from transformer.toy.toy_training import train_toy
 from transformer.variants.partial_rotary import Rotary
 from ui.shell.guidance.lesson_bar import nearest_word
 from ui.shell.guidance.lessons import Step, find_lesson
-from views.heads.head_card import CARD
+from views.heads.heads_sections import BELOW as CARD
 
 RARE = "It is unbelievable."
 CAT, TOM, LOVE = "The cat sat on the mat.", "Tom loves Mary.", "I love you."

@@ -10,7 +10,9 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
+from tests.pages.test_heads import page_of
 from transformer.config import PictureConfig
+from transformer.heads.head_roles import CorpusRole
 from transformer.heads.role_files import load_corpus_roles
 from transformer.heads.role_measures import HeadMeasures, Measure
 from transformer.layers.costs import parameter_costs
@@ -18,7 +20,7 @@ from transformer.layers.feed_forward_units import silent_share
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import page_text, pictures
-from views.heads.role_words import measure_text
+from views.heads import heads_sections as sections
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())
 SENTENCES = {
@@ -118,7 +120,9 @@ def test_a_broad_head_that_passes_its_test_is_not_called_short_of_it() -> None:
     sharp, broad_test = Measure(score=0.41, chance=0.17, least=0.9, rows=100), Measure(0.86, 0.0, 0.85, rows=100)
     broad = HeadMeasures({"window": sharp, "broad": broad_test}, where={"window": 0})
     assert broad.clear and not broad.has_role
-    assert "which does not define a role" in measure_text(broad, text) and "threshold" not in measure_text(broad, text)
+    head = CorpusRole("decoder", "self", 0, 0, "broad", {}, {}, {}, 40, broad)
+    said = sections.tests_of(page_of(text), head)
+    assert "which does not define a role" in said and "threshold" not in said
 
 
 @pytest.mark.parametrize("path", sorted([*ROOT.glob("views/*/*.toml"), *ROOT.glob("ui/words/**/*.toml")]))

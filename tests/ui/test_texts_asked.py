@@ -107,7 +107,8 @@ class Asked(ast.NodeVisitor):
             if ".+" in "".join(tables):
                 tables, key = tables[: next(place for place, one in enumerate(tables) if ".+" in one)], ".+"
             if key and (tables or key != ".+"):
-                values = frozenset(str(one.arg) for one in node.keywords)
+                known = all(one.arg for one in node.keywords)  # not ``**values``
+                values = frozenset(str(one.arg) for one in node.keywords) if known else None
                 self.found.append((node.lineno, (self.page, *tables), key, values))
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
@@ -148,7 +149,11 @@ def values(page: str, tables: Texts, language: str) -> list[Mapping[str, object]
 
 
 def names_in(text: str) -> set[str]:
-    return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(text) if name is not None}
+    return {
+        re.split(r"[.\[]", name)[0]
+        for _, name, _, _ in Formatter().parse(re.sub(r"\$[^$]*\$", "", text))
+        if name is not None
+    }
 
 
 def problems(path: Path) -> Iterator[str]:

@@ -42,6 +42,7 @@ from transformer.heads.weight_patterns import (
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head, LocatedAtHead, attention_layers
 from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read_error, readings
+from transformer.runs.traces import Trace
 from transformer.text.sentence_files import sentence_digest
 
 AT_REST = ("first", "sink")  # where a head puts its weight when it has nothing else to attend to
@@ -113,6 +114,12 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
         name = "induction" if clear else role.role
         found.append(replace(role, role=name, scores={**role.scores, "induction": most, "awake": of_rest}))
     return tuple(found)
+
+
+def roles_in(trace: Trace, stack: str, kind: str) -> tuple[HeadRole, ...]:
+    """Return ``sentence_roles`` of all heads of one kind of attention, layer by layer."""
+    views = (trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack)))
+    return tuple(role for view in views for role in sentence_roles(view))
 
 
 def head_roles(view: AttentionView) -> tuple[HeadRole, ...]:

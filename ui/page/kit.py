@@ -24,7 +24,8 @@ from transformer.text.tokens import TokenSequence
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.shell import choice
-from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from ui.shell.focus import select
+from ui.show.figures import chosen_row, show_formula, show_snippet, show_source, show_table
 from ui.words.filled import Marked, filled
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import PageText, common, label_in_words, number_text, page_texts
@@ -251,6 +252,16 @@ class Kit:
         """Show rows of plain values; a column is called by ``[column]`` in the page's text, if it is there."""
         called = self.text.get("column", {})
         show_table(pd.DataFrame(rows).rename(columns=called), name=name, caption=caption, **more)
+
+    def heads_table(self, rows: Sequence[Mapping[str, Any]], *, name: str, caption: str = "") -> None:
+        """Show one row per head, with "layer" and "head"; a click on a row selects that head on all pages."""
+        follow = partial(_follow, name, [(row["layer"], row["head"]) for row in rows])
+        self.table(rows, name=name, caption=caption, height=320, selection_mode="single-row", on_select=follow)
+
+
+def _follow(name: str, places: Sequence[tuple[int, int]]) -> None:
+    if place := chosen_row(name, places):
+        select(layer=place[0], head=place[1])
 
 
 def _fields_of(value: Any) -> dict[str, Any]:

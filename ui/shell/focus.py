@@ -65,8 +65,12 @@ CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
 CLASS = "class"  # code of the class that the reader has joined (in_class/membership.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE, CLASS)
 _CLASS_CODE = "class: code"
-# Choices of pages in links of earlier versions; a line says that such a choice is ignored.
-REMOVED_CHOICES = ("embeddings objective",)
+# Choices of pages in links of earlier versions, as parameter=value; a line says that such a choice is ignored.
+REMOVED_CHOICES = re.compile(
+    r"(embeddings objective|attention_guess|cell_writers|costs)=.*"
+    r"|heads_(scrolls|whole|card_by|card_measure|layers_\d+)=.*|heads_scope=own"
+    r"|attention_fires=space|scheme=alibi|compare_mode=caption"
+)
 
 
 @dataclass(frozen=True)
@@ -351,7 +355,8 @@ def begin() -> Focus:
         choices = {name: values for name, values in arrived.items() if name not in (*NAMES, *NO_CHOICES)}
         if own.get("token") == "0":  # typed by hand: the app leaves the first token out
             choices.setdefault(FIRST_CHOSEN, ["1"])
-        gone = [name for name in REMOVED_CHOICES if choices.pop(name, None)]
+        gone = [name for name, found in choices.items() if REMOVED_CHOICES.fullmatch(f"{name}={' '.join(found)}")]
+        choices = {name: found for name, found in choices.items() if name not in gone}
         corrections += tuple(common("note.removed_choice", name=name) for name in gone)
         st.session_state[_ONLY_A_LESSON] = own.keys() & set(VIEW) == {"lesson"} and not choices
         page_state.take(choices)

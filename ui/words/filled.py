@@ -13,8 +13,14 @@ from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import signed, three_digits
 from ui.words.texts import as_plain, common_table, count_text, in_code, label_in_words, quoted_word
 
+
+def _percent(share: float) -> str:
+    """Format a share as a whole percent, but never as all of it where something is missing."""
+    return percent(share, decimals=int(0.995 <= share < 0.9995))
+
+
 _FIELD = re.compile(r"\$[^$]*\$|\{([a-z_]+)(?::([a-z%+0-9]+))?\}")  # nothing within $LaTeX$
-_NUMBERS: Mapping[str, Callable[[Any], str]] = {"%": percent, "3": three_digits, "+": signed, "n": whole}
+_NUMBERS: Mapping[str, Callable[[Any], str]] = {"%": _percent, "3": three_digits, "+": signed, "n": whole}
 _LABELS: Mapping[str, Callable[[str], str]] = {"word": quoted_word, "token": label_in_words}  # of tokens
 
 

@@ -203,7 +203,7 @@ def _packings(p: Page, location: Head, others: Sequence[transformer.Checkpoint])
 
 def _roles(p: Page, shown: CompareViewModel) -> None:
     """Say how many heads have another role in this sentence than in A, and which."""
-    names = page_text("heads")["role"]
+    names = {role: called["name"] for role, called in page_text("heads")["role"].items()}
     for side, changed in zip(shown.sides[1:], shown.changed_roles, strict=True):
         named = ", ".join(
             f"{one.layer}.{one.head} ({names[one.role]} → {names[other.role]})" for one, other in changed[:5]
