@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -102,7 +103,7 @@ def test_two_sessions_share_a_result_only_if_everything_is_the_same(tiny_checkpo
         ask(one, one.trace, 1, "a", named=head),  # a named one
         ask(one, one.trace, 1, "a", other=head),
         ask(one, one.checkpoint, 1, "a", head),
-        ask(one, one.trace, 1, "a", head, stamp=2),
+        ask(one, one.trace, 1, "a", head, reads=Path(__file__)),
     ]
     assert len({id(found) for found in (first, *others)}) == 11
     counted.__qualname__ = "other"  # a function with the same name in another module, or the reverse

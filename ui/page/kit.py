@@ -13,6 +13,7 @@ No page builds the key of a result, a snippet of Python, or escapes a text.
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -128,7 +129,7 @@ class Kit:
         *arguments: Any,
         name: str = "",
         slow: bool = False,
-        stamp: Hashable = None,
+        reads: Path | None = None,
         wait: str = "",
         shows: Sequence[str] = (),
         **more: Any,
@@ -145,7 +146,7 @@ class Kit:
             name: Name of the result in the code, by default that of the function.
             slow: Whether it takes a ``progress`` and runs as a job; the result is ``None`` once the reader has stopped
                 it.
-            stamp: What else the result depends on, such as when a file was changed.
+            reads: A file that the function reads, again only after it has changed.
             wait: Text of the frame that is shown meanwhile.
             shows: What the code prints of the result: ``shows=("[3].role", ".scores")``.
             more: Named arguments.
@@ -166,7 +167,8 @@ class Kit:
             call = f"{parts[0].python}.{call}"
         of = next((part.of for part in parts if isinstance(part.of, Run)), None)
         of = of or next((part.of for part in parts if part.of is not None), self.checkpoint)
-        key = ("calc", module, qualified, stamp, tuple(more), *(part.key for part in parts))
+        changed = None if reads is None else _changed_at(reads)
+        key = ("calc", module, qualified, changed, tuple(more), *(part.key for part in parts))
         if owner is not None:
             found = function(*arguments, **more)
         elif slow:
@@ -262,6 +264,14 @@ class Kit:
 def _follow(name: str, places: Sequence[tuple[int, int]]) -> None:
     if place := chosen_row(name, places):
         select(layer=place[0], head=place[1])
+
+
+@once_a_run
+def _changed_at(file: Path) -> int | None:
+    try:
+        return file.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _fields_of(value: Any) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from ui.show.drawings import show_grid
 from ui.words.figure_texts import problem_text
 from ui.words.filled import Marked, code, listed
 from ui.words.texts import label_in_words
-from ui.words.translations import changed_at
 from views.heads.head_card import card
 
 Place = tuple[int, int]  # layer, head
@@ -59,8 +58,8 @@ def roles_over_many(p: Page) -> CorpusRoles | None:
     """Return the roles saved with the checkpoint, or computed on request; ``None`` if there are none."""
     command = code(f"python -m transformer heads --checkpoint {p.checkpoint_place} --save")
     try:
-        stamp = changed_at(str(file_of_results(p.checkpoint.path, FILE)))
-        if (saved := p.calc(load_corpus_roles, p.checkpoint, name="saved", stamp=stamp)) is not None:
+        file = file_of_results(p.checkpoint.path, FILE)
+        if (saved := p.calc(load_corpus_roles, p.checkpoint, name="saved", reads=file)) is not None:
             return saved.roles
         p.say("missing", icon="info", small=True, command=command)
     except CheckpointError as error:
