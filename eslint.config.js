@@ -10,5 +10,5 @@ export default [
     rules: { eqeqeq: "error", "no-shadow": "error", "no-var": "error", "prefer-const": "error" },
   },
   { files: ["web/source/worker.js", "web/source/service_worker.js"], languageOptions: { globals: globals.worker } },
-  { files: ["**/build.js"], languageOptions: { globals: globals.node } },
+  { files: ["**/build.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
 ];

@@ -51,7 +51,7 @@ _FILE_POLICY = (
     "base-uri 'none'; "
     "form-action 'none'"
 )
-_LICENSES = ("charts/canvas/source/LICENSES.txt", "web/LICENSES.txt")
+_LICENSES = ("web/LICENSES.txt",)
 
 
 def write_site(

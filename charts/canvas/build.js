@@ -12,11 +12,8 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUNDLES = {
   "charts/canvas/by_hand.bundle.js": "charts/canvas/source/by_hand/component.js",
   "charts/canvas/canvas.bundle.js": "charts/canvas/source/entry.js",
-  "charts/canvas/carrier.bundle.js": "charts/canvas/source/carrier.js",
-  "charts/canvas/painted.bundle.js": "charts/canvas/source/painted.js",
+  "charts/canvas/loader.bundle.js": "charts/canvas/source/loader.js",
   "charts/canvas/pdf.bundle.js": "charts/canvas/source/pdf/writer.js",
-  "charts/canvas/pdf_carrier.bundle.js": "charts/canvas/source/pdf/carrier.js",
-  "charts/canvas/picture.bundle.js": "charts/canvas/source/picture.js",
   "ui/show/exports.bundle.js": "ui/show/exports.js",
   "web/site.bundle.js": "web/source/site.js",
   "web/worker.bundle.js": "web/source/worker.js",

@@ -63,10 +63,13 @@ def living_picture_canvas(
         "vocabulary": picture.vocabulary,
         "text": picture.text,
         "begin": dict(begin or {}),
+        "follow": {},
         "links": dict(links or {}),
         "inside": [_inside(layer, arrays) for layer in picture.inside],
         "decisive": _decisive(left_out, len(picture.stacks[-1].tokens)) if left_out else None,
     }
+    decisive = metadata["decisive"]
+    metadata["follow"] = {stack.name: _followed(stack, picture, decisive) for stack in picture.stacks}
     most = max((len(row.names) for row in picture.written), default=1)
     for name in ("probabilities", "logits"):
         table = np.zeros((len(picture.written), most), dtype=np.float32)
@@ -75,6 +78,23 @@ def living_picture_canvas(
         arrays[f"written.{name}"] = table
     arrays["written.log_sum"] = _exact([row.log_sum for row in picture.written])
     return CanvasFigure(metadata, arrays)
+
+
+def _followed(stack: PictureStack, picture: LivingPicture, decisive: dict[str, Any] | None) -> int:
+    """Return the token that is followed at first, where nobody has chosen one.
+
+    It is the word that the class depends on, the class token, the second position from which the output is predicted,
+    or the token after the first.
+    """
+    second = min(1, len(stack.tokens) - 1)
+    if stack is not picture.stacks[-1]:
+        return second
+    if decisive and picture.pooling == "mean":
+        return decisive["positions"][0]
+    if picture.classes:
+        return 0 if patch_pixels(stack.tokens) else second
+    rows = [row.position for row in picture.written[:2]]
+    return rows[-1] if rows else second
 
 
 def _decisive(left_out: LeaveOneOut, n_tokens: int) -> dict[str, Any] | None:

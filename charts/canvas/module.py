@@ -38,19 +38,9 @@ def packed_module() -> bytes:
     return zlib.compress(canvas_module().encode("utf-8"), level=9)
 
 
-def carrier_script() -> str:
-    """Return the script of the component that loads ``packed_module`` into a browser tab, once."""
-    return _read("carrier")
-
-
-def picture_script() -> str:
-    """Return the script of every figure; Streamlit sends it with each, so it only waits for the module."""
-    return _read("picture")
-
-
-def painted_script() -> str:
-    """Return the script of the component that reports when the first figure of a tab is drawn."""
-    return _read("painted")
+def loader_script() -> str:
+    """Return the script of all components of figures: it brings the modules to a browser tab, once, and draws."""
+    return _read("loader")
 
 
 def by_hand_script() -> str:
@@ -62,11 +52,6 @@ def by_hand_script() -> str:
 def packed_pdf_writer() -> bytes:
     """Return the PDF writer (jsPDF, svg2pdf.js, an embedded font), deflated."""
     return zlib.compress(_read("pdf").encode("utf-8"), level=9)
-
-
-def pdf_carrier() -> str:
-    """Return the script of the component that loads ``packed_pdf_writer`` into a browser tab on demand."""
-    return _read("pdf_carrier")
 
 
 def _read(name: str) -> str:

@@ -158,7 +158,7 @@ def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, 
     page = open_at(visit, f"{app}/heads?{PLACE}")
     canvas = page.locator("canvas[data-geometry]").first
     geometry, box = painted(canvas)
-    tiles = geometry["tiles"]
+    tiles = geometry["parts"][0]
     assert len(tiles) == 4 and geometry["large"]
     x, y, width, height = tiles[2]  # layer 1, head 0
     page.mouse.click(box["x"] + x + width / 2, box["y"] + y + height / 2)

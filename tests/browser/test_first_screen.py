@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-import transformer
 from tests.browser.axe import lasting
 from tests.browser.conftest import eventually, open_page, settle
 from tests.browser.scenes import painted
@@ -21,7 +20,6 @@ from tests.browser.test_walk import PAGES, SHIPPED, draws, opening, walk
 from tests.harness.main_figure import TWENTY, visible_share
 from tests.nights import by_day
 from transformer.files.opening_file import read_opening
-from transformer.text.tokenizer import Tokenizer
 from ui.shell.navigation import Entry
 from ui.words.texts import page_text
 
@@ -184,38 +182,6 @@ def test_a_long_answer_leaves_the_living_picture_on_the_first_screen(shipped: st
 SHAPES = [(30, 9), (12, 12)]
 
 
-@pytest.fixture(scope="module")
-def shapes(start_app: Callable[..., str], tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of the app with a model of each shape."""
-    folder = tmp_path_factory.mktemp("shapes")
-    for layers, heads in SHAPES:
-        values = {"d_model": 4 * heads, "n_heads": heads, "d_ff": 16, "n_encoder_layers": layers, "n_decoder_layers": 0}
-        config = transformer.ModelConfig(
-            kind="encoder-only", vocabulary_size=tiny_tokenizer.vocabulary_size, max_length=96, **values
-        )
-        transformer.save(folder / f"{layers}x{heads}", transformer.build_model(config), tiny_tokenizer)
-    return start_app(folder)
-
-
-@pytest.mark.nightly  # every run draws these shapes without the app (tests/browser/test_canvas.py)
-@pytest.mark.parametrize(("layers", "heads"), SHAPES)
-def test_all_heads_of_a_deep_or_wide_model_are_on_the_first_screen(
-    shapes: str, visit: Callable[..., Page], layers: int, heads: int
-) -> None:
-    sentence = f"checkpoint={layers}x{heads}&sentence=The cat sat on the mat."
-    page = visit(f"{shapes}/heads?{sentence}", width=1280, height=720)
-    assert shows(page, 0.99) >= 0.99
-    canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").first
-    place, box = painted(canvas)
-    assert len(place["tiles"]) == layers * heads
-    assert max(box["y"] + y + height for _, y, _, height in place["tiles"]) <= 720
-    x, y, width, height = place["tiles"][-1]
-    page.mouse.click(box["x"] + x + width / 2, box["y"] + y + height / 2)
-    page.get_by_text(f"Layer {layers - 1}, head {heads - 1}", exact=True).wait_for(timeout=60_000)
-    settle(page)
-    assert f"layer={layers - 1}" in page.url and f"head={heads - 1}" in page.url
-
-
 def test_checkpoint_sentence_kind_layer_and_head_need_no_scrolling(shipped: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{shipped}/attention", width=1280, height=720)
     edges = page.evaluate(_EDGES)
@@ -310,6 +276,6 @@ def test_while_somebody_presents_the_small_maps_of_heads_can_be_told_apart(
     """Twelve tokens: the small maps stand beside the large ones, where there is no height for them below."""
     page = visit(f"{shipped}/heads?checkpoint=en-fr&sentence={BAKES}&presenter=1", width=1280, height=720)
     canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").first
-    tiles = painted(canvas)[0]["tiles"]
+    tiles = painted(canvas)[0]["parts"][0]
     assert len(tiles) == 24 and min(min(width, height) for _, _, width, height in tiles) >= 30
     assert shows(page, 0.99) >= 0.99

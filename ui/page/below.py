@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from charts.canvas.module import painted_script
+from charts.canvas.module import loader_script
 from ui.page.page import guard
 from ui.shell.fragments import fragment
 
 _PAINTED = "the first picture is painted"  # key in the session
-_component = st.components.v2.component("glassformer_painted", js=painted_script())
+_component = st.components.v2.component("glassformer_painted", js=loader_script())
 
 
 @fragment

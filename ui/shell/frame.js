@@ -10,8 +10,8 @@ export default function ({ data, setTriggerValue }) {
   const root = document.documentElement;
   root.lang = data.language;
   root.style.setProperty("--other-pages", JSON.stringify(data.others)); // page.css
-  globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/caption.js)
-  (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
+  globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/scene/exports.js)
+  (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/scene/pdf.js
   makeOneEntry(data.pages);
   showWhatIsSaid();
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from charts.canvas.module import carrier_script, packed_module, packed_pdf_writer, pdf_carrier
+from charts.canvas.module import loader_script, packed_module, packed_pdf_writer
 from ui.shell.events import component, nothing
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lessons import Step
@@ -20,8 +20,8 @@ VIEW = "what is shown"  # key in the session
 _component = component("frame", Path(__file__).with_suffix(".js"))
 
 
-_canvas = st.components.v2.component("glassformer_canvas_script", js=carrier_script())
-_pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrier())
+_canvas = st.components.v2.component("glassformer_canvas_script", js=loader_script())
+_pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=loader_script())
 
 
 def bring_canvas() -> None:

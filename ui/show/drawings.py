@@ -19,7 +19,7 @@ import streamlit as st
 from charts.canvas.attention_overview import heads_of
 from charts.canvas.choices import AnyHead, HeadChoice
 from charts.canvas.figure import CanvasFigure
-from charts.canvas.module import picture_script
+from charts.canvas.module import loader_script
 from ui.shell.events import heard, one_of, whole_number, whole_numbers
 from ui.shell.focus import select
 from ui.shell.navigation import go_to
@@ -28,7 +28,7 @@ from ui.words.figure_texts import browser_words
 from ui.words.texts import language
 
 Location = Mapping[str, Any]  # the parts of a focus: stack, kind, layer, head, token
-_PICTURE = st.components.v2.component("glassformer_canvas", js=picture_script())
+_PICTURE = st.components.v2.component("glassformer_canvas", js=loader_script())
 
 
 class Cell(NamedTuple):

@@ -113,6 +113,15 @@ export class Figures {
     };
   }
 
+  // The token that is followed at first, as `_followed` in charts/canvas/living_picture_canvas.py says.
+  followed(name, listed) {
+    const { run, model, texts } = this;
+    const second = Math.min(1, run.stacks[name].length - 1);
+    if (name !== texts.living_picture.stacks.at(-1).name) return second;
+    if (model.described.classes.length) return run.pictures?.[name] ? 0 : second;
+    return (listed[1] ?? listed[0])?.position ?? second;
+  }
+
   livingPicture({ begin = {}, inside = null, links = {} } = {}) {
     const { run, outputs, model } = this;
     const template = this.texts.living_picture;
@@ -133,6 +142,7 @@ export class Figures {
       edited: removed.length > 0,
       text: run.text,
       begin,
+      follow: Object.fromEntries(template.stacks.map(({ name }) => [name, this.followed(name, listed)])),
       links,
       inside: template.inside.filter(({ stack, layer }) => inside && stack === inside.stack && layer === inside.layer),
     };

@@ -1,11 +1,11 @@
 // The page: what is typed and clicked, and the drawings of the app around it. The model runs in worker.js.
 
 import STYLE from "./site.css";
-import { createDrawing } from "../../charts/canvas/source/drawings/kinds.js";
+import { KINDS } from "../../charts/canvas/source/drawings/kinds.js";
 import { arithmeticOf, arithmeticPanel } from "../../charts/canvas/source/drawings/living_picture/arithmetic.js";
 import { LivingPictureModel } from "../../charts/canvas/source/drawings/living_picture/model.js";
 import { rowsOf } from "../../charts/canvas/source/drawings/living_picture/unfolded_rows.js";
-import { Stage } from "../../charts/canvas/source/frame/stage.js";
+import { Panel } from "../../charts/canvas/source/scene/panel.js";
 import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
 import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
@@ -237,11 +237,11 @@ class Site {
       this.place?.remove();
       this.place = make("div");
       this.host.append(this.place);
-      this.stage = new Stage(this.place.attachShadow({ mode: "open" }));
+      this.stage = new Panel(this.place.attachShadow({ mode: "open" }), KINDS);
       this.drawn = page;
     }
     const setTriggerValue = (event, value) => this.chosen(event, value);
-    await this.stage.update({ data: bytes, script: await this.lazyScript(), setTriggerValue }, createDrawing);
+    await this.stage.update({ data: bytes, script: await this.lazyScript(), setTriggerValue });
   }
 
   lazyScript() {
@@ -311,7 +311,7 @@ class Site {
     if (page !== "attention" || !cell || !figures.livingPicture) return;
     const model = new LivingPictureModel(await decodePayload(figures.livingPicture));
     const [query, key] = cell;
-    const drawing = {
+    const run = {
       model,
       unfolded: { stack, layer, kind, part: "attention" },
       queryIn: () => query,
@@ -320,10 +320,10 @@ class Site {
     };
     if (query >= model.stack(stack).count || key >= (kind === "cross" ? model.stacks[0] : model.stack(stack)).count)
       return;
-    const rows = rowsOf(drawing);
+    const rows = rowsOf(run);
     for (const name of ["product", "score", "weight"]) {
       const row = rows.findIndex((one) => one.name === name);
-      const found = row < 0 ? null : arithmeticOf({ rows, drawing }, { row, cell: key });
+      const found = row < 0 ? null : arithmeticOf({ rows, run }, { row, cell: key });
       if (found) this.arithmetics.append(arithmeticPanel(found, () => {}));
     }
     if (this.opens) this.arithmetics.scrollIntoView({ block: "nearest" });

@@ -1,29 +1,52 @@
 // What Streamlit calls: once when the component appears, again at every rerun with new data and every change of theme.
 
-import { createDrawing } from "./drawings/kinds.js";
-import { Stage } from "./frame/stage.js";
+import { KINDS } from "./drawings/kinds.js";
+import { Panel } from "./scene/panel.js";
+import { fromBase64 } from "./toolkit/base64.js";
+import { withMetadata } from "./toolkit/payload.js";
 
-export { showDocument } from "./document.js";
-export { showPage } from "./page.js";
-
-const stages = new WeakMap();
+const panels = new WeakMap();
 
 export default async function draw(component) {
   const { parentElement } = component;
-  if (!stages.has(parentElement)) stages.set(parentElement, new Stage(parentElement));
-  const stage = stages.get(parentElement);
-  const setTriggerValue = (event, value) => {
-    // At once: Python's answer comes a tenth of a second later. A drawing may ask for something while it is being made.
-    if (stage.drawing?.outline?.(value)) stage.schedule(true);
-    component.setTriggerValue(event, value);
-  };
-  const updated = stage.update({ ...component, setTriggerValue }, createDrawing);
-  const generation = stage.generation;
+  if (!panels.has(parentElement)) panels.set(parentElement, new Panel(parentElement, KINDS));
+  const panel = panels.get(parentElement);
+  const updated = panel.update(component);
+  const { generation } = panel;
   await updated;
   return () => {
-    // Streamlit also cleans up a call that was overtaken by a newer one: only the newest may take the stage down.
-    if (generation !== stage.generation) return;
-    stages.delete(parentElement);
-    stage.destroy();
+    // Streamlit also cleans up a call that was overtaken by a newer one: only the newest may take the panel down.
+    if (generation !== panel.generation) return;
+    panels.delete(parentElement);
+    panel.destroy();
   };
+}
+
+const read = (id) => fromBase64(document.getElementById(id).textContent);
+
+// A drawing without Streamlit: in a file on a disk, or in a notebook (page.html). What a click would tell Python, it does itself.
+async function showAlone(place, data, script) {
+  const panel = new Panel(place.attachShadow({ mode: "open" }), KINDS);
+  const setTriggerValue = (_, value) => {
+    panel.kind.choose?.(panel.data, value);
+    panel.refresh();
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panel.refresh());
+  addEventListener("beforeprint", () => panel.refresh());
+  await panel.update({ data, script, setTriggerValue });
+  return panel;
+}
+
+export async function showPage() {
+  const panel = await showAlone(document.querySelector("main"), read("payload"), read("script"));
+  globalThis.glassformerView = panel.metadata.view;
+}
+
+// Several drawings in one file (charts/documents/document.py), each in its <figure>.
+export async function showDocument() {
+  const [script, { words, language }] = [read("script"), JSON.parse(new TextDecoder().decode(read("shared")))];
+  for (const figure of document.querySelectorAll("figure.drawing")) {
+    const bytes = fromBase64(figure.querySelector("script").textContent);
+    await showAlone(figure.querySelector("div"), withMetadata(bytes, { words, language }), script);
+  }
 }

@@ -1,13 +1,8 @@
-// What is said about a cell, a row or a column: in the tooltip, to a screen reader, in the table.
+// What is said about a cell, a row or a column: in the tooltip, to a screen reader, in the table, in the file of numbers.
 
+import { exactly, roughly, shortest, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
-
-// What a screen reader says of a map. name: its title, and what editor it is; keys: what arrows, Enter and space do
-export function labelOf(name, { rows, columns, row_title: rowTitle, column_title: columnTitle }, keys) {
-  const size = `${say("{count} rows", { count: rows.length })} (${rowTitle}), ${say("{count} columns", { count: columns.length })} (${columnTitle})`;
-  return `${name}: ${size}. ${keys} ${say("Plus, minus and 0 zoom.")}`;
-}
 
 export function stepCell({ row = 0, column = 0 }, key, rows, columns) {
   const inside = (value, size) => Math.min(size - 1, Math.max(0, value));
@@ -21,7 +16,8 @@ export function stepCell({ row = 0, column = 0 }, key, rows, columns) {
 }
 
 // ‘·cat’ looks at ‘·the₂’: 0.873
-export function describeCell(metadata, matrix, { row, column }, short, exact) {
+export function describeCell(metadata, matrix, { row, column }) {
+  const short = matrix.rounded ? roughly : threeDigits;
   const { rows, columns, phrase, value_name: name } = metadata;
   const [before, between, by] = phrase;
   const named = name ? [`${name} `] : [];
@@ -35,7 +31,7 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
     const value = matrix.at(row, column);
     return [
       { parts: [...pair, `${say(": ")}${short(value)}`] },
-      { parts: [exact ? `${say("exactly")} ${exact(value)}` : say("rounded to 1/255")], muted: true },
+      { parts: [matrix.rounded ? say("rounded to 1/255") : `${say("exactly")} ${exactly(value)}`], muted: true },
     ];
   }
   const along = row !== undefined;
@@ -61,4 +57,21 @@ export function matrixTable(caption, { rows, columns }, matrix, short) {
   const cells = (row) =>
     columns.map((_, column) => (matrix.allowed(row, column) ? short(matrix.at(row, column)) : say("masked")));
   return { caption, columns, rows: rows.map((label, row) => ({ label, cells: cells(row) })) };
+}
+
+const COLUMNS = ["row", "row_label", "column", "column_label"];
+
+// The columns of the file of numbers: every digit, where they were not rounded on their way.
+export const matrixColumns = (...matrices) => [
+  ...COLUMNS,
+  matrices.some(({ rounded }) => rounded) ? "value_rounded_to_1/255" : "value",
+];
+
+export function* matrixRecords({ rows, columns }, matrix, ...before) {
+  for (let row = 0; row < matrix.rows; row++)
+    for (let column = 0; column < matrix.columns; column++) {
+      const value = matrix.at(row, column);
+      const written = matrix.divisor === 1 ? shortest(value) : value.toFixed(matrix.rounded ? 4 : 6);
+      yield [...before, row, rows[row], column, columns[column], matrix.allowed(row, column) ? written : ""];
+    }
 }

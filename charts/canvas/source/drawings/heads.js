@@ -1,227 +1,527 @@
-// The heads of one kind of attention: up to three large and named, under them every head as a small map.
+// Every head as a small map, layers down and heads across, a grid for each kind of attention; and some heads large: those
+// that are named, and the one that is chosen or pointed at.
 
 import { cssOf } from "../toolkit/colour.js";
-import { drawText, fontOf, shorten, wrap } from "../toolkit/text.js";
-import { roomOf } from "../toolkit/theme.js";
+import { Matrix } from "../toolkit/matrix.js";
+import { exactly, roughly, threeDigits } from "../toolkit/numbers.js";
+import { colourOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
-import { GridDrawing } from "./grid.js";
-import { isProjected } from "./heatmap_layout.js";
+import { bitmap, hatched } from "../scene/bitmap.js";
+import { ruler, widthOf, wrap } from "../scene/letters.js";
+import { inkOf, legend } from "../scene/parts.js";
+import { Scene } from "../scene/scene.js";
+import { describeCell, matrixColumns, matrixRecords, matrixTable } from "./describe.js";
+import { mapScene } from "./map.js";
+import { layOut } from "./map_layout.js";
 
-const HEIGHT = 480; // px on a projector: large maps, all small ones and the legend end on its first screen
-const PROJECTED = 648; // while somebody presents, less stands above them
-const SMALL_SHARE = 0.31; // of that height, at most, for the small maps …
-const LEAST_SMALL = 1.9; // letters: so high are all small maps at least, where the labels of the large ones need the room
-const MANY = 100; // … and more where there are so many of them
-const SHARE_OF_MANY = 0.46;
-const MOST_LARGE = 3;
-const MOST_LINES = 3; // of the sentence above a large map
-const NARROWEST = 17; // letters: a large map is at least as wide
-const SMALL_TILE = 1.5; // letters: rather than narrower small maps, a column of them takes the place of a large map
-const WORTH_IT = 1.3; // … if that makes them so much larger
-const PINNED = 0.32; // of the height for the large maps that stay while the small ones are scrolled
+const DIMMED = 0.4; // how much is left of a map that is there but not the point
+const SMALL = 0.8; // letters of names and words
+const [LARGEST, LEAST] = [8, 1.5]; // the width of a small map
+const APART = 1.4; // between grids and between large maps
+const [NARROWEST, SMALLEST] = [17, 14]; // a large map is at least as wide, and there is at least such a height for it
+const BESIDE = 40; // where a figure is as wide, one large map stands beside the small ones
+const LARGE_SHARE = 0.6; // of the height, for large maps above the small ones
+const TALL = 45; // the height of a figure where its box says none
+const BAND = 5; // px between two bands of heads that share their keys and values
+const WHOLE = { zoom: 1, x: 0, y: 0 };
 
-export class HeadsDrawing extends GridDrawing {
-  constructor(payload, previous) {
-    super(payload, previous);
-    const { metadata } = payload;
-    this.dimmed = true;
-    this.named = metadata.named.map(([layer, head]) => this.tileOf({ layer, head }));
-    // One map more than are named: for the head that is pointed at.
-    this.maps = Array.from({ length: Math.min(MOST_LARGE, this.named.length + 1) }, () => this.largeMap());
-  }
+export const eager = true;
 
-  layout(context, theme, width) {
-    const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
-    const room = (isProjected(theme) ? PROJECTED : HEIGHT) * roomOf(context, theme) - legendRoom;
-    const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
-    const { scrolls } = this.metadata;
-    let bottom = { width, height: room * share };
-    let small = scrolls
-      ? this.layoutTiles(context, theme, { width, widestTile: () => 8 * theme.size })
-      : this.layoutCompact(context, theme, bottom);
-    if (scrolls) this.headRoom = this.top;
-    const below = this.layoutLarge(context, theme, width, room - (scrolls ? (1 - PINNED) * room : small.height));
-    if (!scrolls && below + small.height > room) {
-      // The labels of the large maps made them taller.
-      bottom = { width, height: Math.max(LEAST_SMALL * theme.size, room - below) };
-      small = this.layoutCompact(context, theme, bottom);
-    }
-    this.kept = null;
-    if (!scrolls && this.tileWidth < SMALL_TILE * theme.size) {
-      const aside = this.layoutAside(context, theme, width, room);
-      if (aside) return aside + 8 + this.legend.layout(context, theme, { x: 0, y: aside + 8, width }) + 4;
-      small = this.layoutCompact(context, theme, bottom);
-    }
-    if (scrolls) {
-      // What the small maps are read with stays in sight above them.
-      this.pinned = below + this.legend.layout(context, theme, { x: 0, y: below, width }) + 0.4 * theme.size;
-      this.top += this.pinned;
-      return this.pinned + small.height;
-    }
-    this.top += below;
-    const tall = this.top - this.headRoom + small.height;
-    return tall + 8 + this.legend.layout(context, theme, { x: 0, y: tall + 8, width }) + 4;
-  }
+export function read({ metadata, arrays }) {
+  const parts = (metadata.parts ?? [metadata]).map((one, k) => {
+    const suffix = metadata.parts ? k : "";
+    return partOf(one, arrays[`weights${suffix}`], arrays[`masks${suffix}`]);
+  });
+  const data = { metadata, parts, large: metadata.parts ? 0 : 1, named: [] };
+  const chosen = metadata.selected;
+  data.selected = chosen && targetOf(data, chosen.length === 4 ? named(chosen) : { layer: chosen[0], head: chosen[1] });
+  if (!metadata.named) return data;
+  data.named = metadata.named.map(([layer, head]) => targetOf(data, { layer, head }));
+  return { ...data, large: Math.min(3, data.named.length + 1) }; // one more, for the head that is pointed at
+}
 
-  // The small maps in a column of their own, as wide as a large map, where they are too small below the large ones.
-  // -> the height of both; null where they stay below
-  layoutAside(context, theme, width, room) {
-    const count = Math.min(this.maps.length, Math.floor(width / (NARROWEST * theme.size))) - 1;
-    if (count < 1) return null;
-    const apart = 1.5 * theme.size;
-    const [before, y] = [this.tileWidth, this.slotHead];
-    const column = (width - count * apart) / (count + 1);
-    const small = this.layoutCompact(context, theme, { x: width - column, y, width: column, height: room - y });
-    if (this.tileWidth < WORTH_IT * before) return null;
-    return Math.max(this.layoutLarge(context, theme, width - column - apart, room, count), y + small.height);
-  }
+const named = ([stack, attention, layer, head]) => ({ stack, attention, layer, head });
 
-  // The large maps side by side: as many as leave every row and column its label, and no narrower than `NARROWEST`.
-  // -> the height that they take
-  layoutLarge(context, theme, width, room, most = this.maps.length) {
-    const apart = 1.5 * theme.size;
-    const fitting = Math.min(most, Math.max(1, Math.floor(width / (NARROWEST * theme.size))));
-    const fewer = Array.from({ length: fitting }, (_, less) => fitting - less);
-    for (const count of [...fewer, fitting]) {
-      this.slotWidth = (width - (count - 1) * apart) / count;
-      context.font = fontOf(theme, 0.875);
-      this.said = MOST_LINES;
-      this.said = Math.max(...this.named.map((tile) => this.sentenceLines(context, tile).length));
-      this.slotHead = (1.3 + 1.15 * this.said) * theme.size; // a name, and what it says
-      const large = Math.max(9 * theme.size, room - this.slotHead - 0.8 * theme.size);
-      this.slots = this.maps.slice(0, count).map((map, i) => {
-        const x = i * (this.slotWidth + apart);
-        const box = { x, y: this.slotHead, width: this.slotWidth, room: large, ...this.cells(theme) };
-        return { map, x, height: this.slotHead + map.layout(context, theme, box) };
+function partOf(metadata, weights, masks) {
+  const { tiles, rows, columns } = metadata;
+  const cells = rows.length * columns.length;
+  const most = weights.values instanceof Uint8Array ? 255 : 1;
+  const matrices = tiles.map(({ mask, limit = 1 }, k) => {
+    const values = weights.values.subarray(k * cells, (k + 1) * cells);
+    const bits = masks.values.subarray(mask * masks.shape[1], (mask + 1) * masks.shape[1]);
+    const divisor = most === 1 ? 1 : most / limit;
+    return new Matrix({ values, rows: rows.length, columns: columns.length, bits, divisor });
+  });
+  const layers = [...new Set(tiles.map(({ layer }) => layer))];
+  const heads = Math.max(...tiles.map(({ head }) => head)) + 1;
+  // A table of layers × heads, or tiles one after the other, each of which then says which head it is.
+  const listed = metadata.sorted || Boolean(metadata.per_line);
+  const shared = listed ? 1 : (metadata.heads_a_key ?? 1); // as many heads in a row share their keys and values
+  const slots = tiles.map(({ layer, head }, k) =>
+    listed
+      ? { line: Math.floor(k / (metadata.per_line ?? heads)), column: k % (metadata.per_line ?? heads) }
+      : { line: layers.indexOf(layer), column: head },
+  );
+  const masked = matrices.some((matrix) => matrix.anyMasked());
+  return {
+    metadata,
+    tiles,
+    matrices,
+    layers,
+    heads,
+    listed,
+    shared,
+    slots,
+    masked,
+    across: metadata.per_line ?? heads,
+  };
+}
+
+function targetOf({ parts }, { stack, attention, layer, head }) {
+  const part = parts.findIndex(({ metadata: own }) => !stack || (own.stack === stack && own.attention === attention));
+  const tile = parts[part]?.tiles.findIndex((one) => one.layer === layer && one.head === head) ?? -1;
+  return tile < 0 ? null : { part, tile };
+}
+
+const same = (a, b) => a && b && a.part === b.part && a.tile === b.tile;
+const tileOf = ({ parts }, { part, tile }) => parts[part].tiles[tile];
+const matrixOf = ({ parts }, { part, tile }) => parts[part].matrices[tile];
+const nameOf = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
+
+export function labelOf({ metadata, parts }) {
+  const size = say("{layers} layers, up to {heads} heads each.", {
+    layers: parts[0].layers.length,
+    heads: parts[0].heads,
+  });
+  const keys = say("Move with the arrow keys, choose with Enter.");
+  const within = metadata.parts ? "" : ` ${say("Shift and an arrow key move within a head.")}`;
+  return metadata.parts ? `${metadata.title}. ${keys}` : `${metadata.title}: ${size} ${keys}${within}`;
+}
+
+export const help = () => say("small heat maps");
+
+// --- where everything is --------------------------------------------------------------------------------------------
+
+export function scene(data, theme, width) {
+  const { size } = theme;
+  const key = legendOf(data, theme, 0, width);
+  const room = (theme.room ?? TALL * size) - key.height - 12;
+  const beside = data.large === 1 && width >= BESIDE * size;
+  const share = beside ? Math.min(34 * size, width * 0.42) : width;
+  const large = data.large && slotsOf(data, theme, { width: share, room: beside ? room : LARGE_SHARE * room });
+  const above = large && !beside ? large.height + 0.8 * size : 0;
+  const grids = gridsOf(data, theme, {
+    width: beside ? width - share - APART * size : width,
+    top: above,
+    room: room - above,
+  });
+  const x = beside ? Math.round(Math.min(grids.width + 2 * size, width - share)) : 0;
+  const bottom = Math.max(grids.bottom, beside ? large.height : 0);
+  const below = legendOf(data, theme, bottom + 8, width);
+  const part = { ...data, theme, grids, slots: large ? large.slots.map((slot) => ({ ...slot, x: slot.x + x })) : [] };
+  const resting = shownIn(part, null);
+  const drawn = part.slots.map((slot, k) => slotScene(part, slot, resting[k]));
+  const chosen = data.selected && !theme.unmarked ? [frame(grids.box(data.selected), cssOf(theme.chosen), 3)] : [];
+  const cells = data.parts.flatMap(({ metadata }, part_) => tilePlaces(metadata, grids, part_));
+  return new Scene({
+    size: [width, bottom + 8 + below.height + 4],
+    marks: [...grids.marks, ...chosen, ...below.marks, ...drawn.flatMap(({ marks }) => marks)],
+    places: [...cells, ...drawn.flatMap(({ places }) => places)],
+    first: data.selected ?? data.named[0] ?? { part: 0, tile: 0 },
+    focus: (target) => focus(part, target),
+    step: (target, pressed, within) => step(data, target, pressed, within && data.large > 0),
+    box: (target) => boxOf(part, target),
+    geometry: () => ({
+      parts: data.parts.map(({ tiles }, k) => tiles.map((_, tile) => grids.box({ part: k, tile }))),
+      large: drawn.map(({ places: [first] }, k) => first && { ...first.grid, ...resting[k] }),
+    }),
+  });
+}
+
+function legendOf({ metadata, parts }, theme, y, width) {
+  const stretched = metadata.stretched ? say("largest") : undefined;
+  const text = stretched
+    ? say("attention weight, each map scaled to its own maximum")
+    : say("attention weight, fixed scale 0…1");
+  const groups = (metadata.groups ?? []).map(([name, colour]) => [name, theme.heads[colour]]);
+  const entries = [
+    [text],
+    ...groups,
+    [metadata.faded],
+    [parts.some(({ masked }) => masked) && say("masked: cannot be attended to"), "hatch"],
+    [parts[0].shared > 1 && say("one band: the same keys and values"), cssOf(theme.primary, 0.22)],
+  ];
+  return legend(theme, { scale: "sequential", limit: 1, most: stretched, entries }, [0, y], width);
+}
+
+// As many grids side by side as give the largest maps that end in the box.
+function gridsOf(data, theme, { width, top, room }) {
+  const { parts, metadata } = data;
+  const apart = APART * theme.size;
+  const wordy = !metadata.named || metadata.scrolls; // large maps say what their heads do
+  const ways = parts.map((_, k) => {
+    const across = k + 1;
+    const share = (width - k * apart) / across;
+    const head = metadata.parts ? 1.9 * theme.size : 0;
+    const lines = Math.ceil(parts.length / across);
+    let y = top;
+    const laid = [];
+    for (let line = 0; line < lines; line++) {
+      const row = parts.slice(line * across, (line + 1) * across).map((part, column) => {
+        const place = { x: column * (share + apart), y: y + head, width: share, room: room / lines - head, wordy };
+        return { part, ...gridOf(part, theme, place) };
       });
-      if (this.slots[0].map.showsAllLabels(theme)) break;
+      laid.push(...row);
+      y = Math.max(...row.map(({ bottom }) => bottom)) + apart;
     }
-    return Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
-  }
+    return { laid, head, bottom: y - apart, smallest: Math.min(...laid.map(({ tileWidth }) => tileWidth)) };
+  });
+  const fits = ({ bottom }) => bottom - top <= room;
+  const better = (one, other) => (fits(one) === fits(other) ? one.smallest > other.smallest : fits(one));
+  const { laid, head, bottom } = ways.reduce((best, way) => (better(way, best) ? way : best));
+  const box = ({ part, tile }) => laid[part].box(tile);
+  const right = Math.max(...laid.map((grid) => grid.x + grid.width));
+  const marks = laid.flatMap((grid) => {
+    const at = [grid.x, grid.y - head + 0.7 * theme.size];
+    const title = { text: grid.part.metadata.title, at, size: 0.875 * theme.size, weight: 600, room: width };
+    return [...(head ? [{ ...title, fill: cssOf(theme.ink) }] : []), ...gridMarks(data, grid, theme)];
+  });
+  return { box, bottom, width: right, marks };
+}
 
-  // How large the cells of a large map may become: the patches of an image are square.
-  cells(theme) {
-    if (this.metadata.inks) return { widestCell: 60, tallestCell: 60 };
-    return { widestCell: 64, tallestCell: isProjected(theme) ? 14.6 : 44 };
-  }
-
-  sentenceLines(context, tile) {
-    return wrap(context, `${this.name(tile)}. ${this.tiles[tile].sentence}`, this.slotWidth, this.said);
-  }
-
-  // Which head every large map shows, -1 for none: those with a job, and the last one also what is chosen or pointed at.
-  shownIn(focus) {
-    const last = this.slots.length - 1;
-    const shown = this.slots.map((_, i) => this.named[i] ?? -1);
-    for (const tile of [focus?.tile ?? -1, this.selected]) {
-      if (tile < 0 || shown.slice(0, last).includes(tile)) continue;
-      shown[last] = tile;
-      break;
-    }
-    return shown;
-  }
-
-  slotOf(tile, focus) {
-    return this.shownIn(focus ?? { tile }).indexOf(tile);
-  }
-
-  geometry() {
-    const places = this.slots.map(({ map: { plot, stepX, stepY } }, i) => ({
-      x: plot.x,
-      y: plot.y,
-      stepX,
-      stepY,
-      tile: this.shownIn(this.focus)[i],
-    }));
-    return { tiles: this.tiles.map((_, i) => this.tileBox(i)), large: places };
-  }
-
-  hit(x, y) {
-    const shown = this.shownIn(this.focus);
-    for (const [i, { map }] of this.slots.entries()) {
-      const cell = shown[i] < 0 ? null : map.hit(x, y);
-      if (cell) return { tile: shown[i], ...cell, large: true };
-    }
-    return this.tileAt(x, y);
-  }
-
-  first() {
-    return { tile: this.selected >= 0 ? this.selected : this.named[0] };
-  }
-
-  tipEdge() {
-    return undefined;
-  }
-
-  anchor({ tile, row, column }) {
-    const slot = row === undefined && column === undefined ? -1 : this.slotOf(tile);
-    if (slot >= 0) {
-      const { map } = this.slots[slot];
-      return [map.columnX(column ?? 0) + map.stepX / 2, map.rowY(row ?? 0) + map.stepY / 2];
-    }
-    const [x, y, width, height] = this.tileBox(tile);
-    return [x + width / 2, y + height / 2];
-  }
-
-  paintBase(context, theme, ratio) {
-    super.paintBase(context, theme, ratio);
-    const shown = this.shownIn(null);
-    for (let i = 0; i < this.slots.length - 1; i++) this.paintSlot(context, theme, i, shown[i], ratio);
-  }
-
-  paintFocus(context, theme, focus, ratio) {
-    this.focus = focus;
-    const shown = this.shownIn(focus);
-    const last = this.slots.length - 1;
-    this.paintKept(context, theme, last, shown[last], ratio);
-    if (!focus) return;
-    this.frame(context, focus.tile, cssOf(theme.ink), 2);
-    const slot = shown.indexOf(focus.tile);
-    if (slot < 0 || (focus.row === undefined && focus.column === undefined)) return;
-    this.slots[slot].map.paintFocus(context, theme, focus, ratio);
-  }
-
-  // The last of the large maps is kept until it shows another head.
-  paintKept(context, theme, slot, tile, ratio) {
-    if (context.vector) return this.paintSlot(context, theme, slot, tile, ratio);
-    const [x, width, height] = [Math.floor(this.slots[slot].x), this.slotWidth + 10, this.slots[slot].height + 10];
-    if (this.kept?.tile !== tile || this.kept.theme !== theme || this.kept.ratio !== ratio) {
-      const picture = new OffscreenCanvas(Math.ceil(width * ratio), Math.ceil(height * ratio));
-      const pen = picture.getContext("2d");
-      pen.scale(ratio, ratio);
-      pen.translate(-x, 0);
-      this.paintSlot(pen, theme, slot, tile, ratio);
-      this.kept = { tile, theme, ratio, picture };
-    }
-    const { picture } = this.kept;
-    context.drawImage(picture, x, 0, picture.width / ratio, picture.height / ratio);
-  }
-
-  paintSlot(context, theme, slot, tile, ratio) {
-    const { map, x } = this.slots[slot];
-    const [muted, line] = [cssOf(theme.muted), 1.15 * theme.size];
-    if (tile < 0) {
-      if (theme.unmarked) return; // nobody points at anything in a file
-      context.font = fontOf(theme, 0.875);
-      wrap(context, say("Point at a small map to enlarge it. A click selects it."), this.slotWidth).forEach((text, i) =>
-        drawText(context, text, x, theme.size * 0.7 + i * line, { colour: muted }),
-      );
-      return;
-    }
-    context.font = fontOf(theme, 1, 600);
-    const { title, clear, colour, edge } = this.tiles[tile];
-    const box = colour >= 0 ? theme.size : 0;
-    context.fillStyle = theme.heads[colour]; // that of its frame below
-    context.fillRect(x, theme.size * 0.3, box * 0.7, box * 0.7);
-    drawText(context, shorten(context, title, this.slotWidth - box), x + box, theme.size * 0.7, {
-      colour: cssOf(clear ? theme.ink : theme.muted),
+// One grid in a width: as large as the room allows, with its words where there are any and the maps are wide enough.
+function gridOf(part, theme, { x, y, width, room, wordy }) {
+  const { metadata, tiles, layers, listed, shared, slots, across, heads } = part;
+  const { size } = theme;
+  const letter = SMALL * size;
+  const names = [...layers.map((layer) => say("layer {layer}", { layer })), say("head")];
+  const header = listed ? 0 : Math.max(...names.map((name) => widthOf(theme, name, letter))) + 12;
+  const bands = shared > 1 ? BAND * (Math.ceil(heads / shared) - 1) : 0;
+  const share = (width - header - bands) / across;
+  const gap = share > 90 ? 10 : Math.max(2, Math.min(6, share / 6));
+  const lines = Math.max(...slots.map(({ line }) => line)) + 1;
+  const shape = Math.min(1.5, Math.max(0.6, metadata.rows.length / metadata.columns.length));
+  const top = listed ? 2 : 1.9 * letter;
+  const [least, most] = [LEAST * size, Math.min(LARGEST * size, share - gap)];
+  const fitting = (words) => ((room - top) / lines - gap - (words ? 4 + words * letter * 1.2 : 0)) / shape;
+  const wordsOf = (wide) =>
+    tiles.map(({ caption, layer, head }) => {
+      const name = layers.length > 1 ? `${layer}.${head}` : say("head {head}", { head });
+      const said =
+        caption && wordy && wide >= least ? wrap(ruler(theme, 0.75 * size, 500), caption, wide + gap - 2) : [];
+      return [...(listed ? [name] : []), ...said];
     });
-    context.font = fontOf(theme, 0.875);
-    this.sentenceLines(context, tile).forEach((text, i) =>
-      drawText(context, text, x, theme.size * 1.75 + i * line, { colour: muted }),
-    );
-    map.limit = this.limit(tile);
-    map.paint(context, theme, this.matrices[tile], ratio);
-    if (edge) map.paintSelected(context, theme, edge, ratio); // of the row −1 only the top of its column shows
+  const longest = (words) => Math.max(...words.map(({ length }) => length));
+  const widthFor = (words) =>
+    Math.max(8, Math.min(most, metadata.scrolls ? Infinity : Math.max(least, fitting(words))));
+  const words = wordsOf(widthFor(longest(wordsOf(most))));
+  const tileWidth = widthFor(longest(words));
+  const tileHeight = tileWidth * shape;
+  const lineHeight = tileHeight + gap + (longest(words) ? 4 + longest(words) * letter * 1.2 : 0);
+  const columnX = (column) => column * (tileWidth + gap) + (shared > 1 ? Math.floor(column / shared) * BAND : 0);
+  const box = (tile) => {
+    const { line, column } = slots[tile];
+    return [x + header + columnX(column), y + top + line * lineHeight, tileWidth, tileHeight].map(Math.round);
+  };
+  const place = { x, y, width: header + across * (tileWidth + gap) + bands, bottom: y + top + lines * lineHeight };
+  return { ...place, top, header, gap, tileWidth, tileHeight, lineHeight, words, columnX, box };
+}
+
+const tilePlaces = ({ tiles, rows, columns }, grids, part) =>
+  tiles.map((_, tile) => {
+    const rect = grids.box({ part, tile });
+    const [x, y, width, height] = rect;
+    const [stepX, stepY] = [width / columns.length, height / rows.length];
+    return { rect, of: { part, tile }, grid: { x, y, stepX, stepY, rows: rows.length, columns: columns.length } };
+  });
+
+function boxOf(part, { row, column, ...target }) {
+  const slot =
+    row === undefined && column === undefined ? -1 : shownIn(part, target).findIndex((one) => same(one, target));
+  if (slot < 0) return part.grids.box(target);
+  return slotScene(part, part.slots[slot], target).box({ ...target, row, column });
+}
+
+// --- small maps -----------------------------------------------------------------------------------------------------
+
+function gridMarks(data, grid, theme) {
+  const { part, gap, tileHeight, words, box } = grid;
+  const [letter, muted] = [SMALL * theme.size, cssOf(theme.muted)];
+  const dimmed = data.metadata.dimmed || data.metadata.named;
+  const tiles = part.tiles.flatMap((tile, k) => {
+    const [x, y, width, height] = box(k);
+    const shown = tileMarks(part, theme, k, [x, y, width, height], dimmed && !tile.clear ? DIMMED : 1);
+    const said = words[k].map((text, line) => ({
+      ...{ text, at: [x + width / 2, y + tileHeight + 5 + letter * (0.6 + 1.2 * line)], align: "center" },
+      ...{ size: 0.75 * theme.size, weight: 500, room: width + gap - 2 },
+      fill: tile.clear || (line === 0 && part.listed) ? cssOf(theme.ink) : muted,
+    }));
+    const group = tile.colour >= 0 ? [frame([x, y, width, height], theme.heads[tile.colour], 2, -1)] : [];
+    return [...shown, ...group, ...said];
+  });
+  return [...(part.listed ? [] : gridNames(grid, theme)), ...(part.shared > 1 ? bandMarks(grid, theme) : []), ...tiles];
+}
+
+const known = new WeakMap(); // of each matrix: how its image was made, and the image
+
+function tileMarks({ metadata, matrices, tiles, shared }, theme, tile, rect, alpha) {
+  const [x, y, width, height] = rect;
+  const matrix = matrices[tile];
+  const { limit = 1 } = tiles[tile];
+  const [tall, wide] = [height, width].map((side) => Math.round(side * theme.ratio));
+  const key = [tall, wide, theme.ground, limit, theme.file].join();
+  // More cells than points: a point is as bright as the brightest of its cells, which a mean would let vanish.
+  const made = () => bitmap(matrix.shrunk(tall, wide), theme, colourOf(theme, "sequential", limit));
+  if (known.get(matrix)?.key !== key) known.set(matrix, { key, image: made() });
+  const [stepX, stepY] = [width / matrix.columns, height / matrix.rows];
+  const inks = (metadata.inks ?? []).flatMap((pixels, at) => {
+    const [row, column] = [Math.floor(at / matrix.columns), at % matrix.columns];
+    return inkOf(pixels, [x + column * stepX, y + row * stepY, stepX, stepY]);
+  });
+  return [
+    ...(shared > 1 ? [{ rect, fill: cssOf(theme.ground) }] : []), // a pale map has no tint of its band
+    { image: known.get(matrix).image, rect, alpha },
+    ...hatched(matrix, rect).map((mark) => ({ ...mark, alpha })),
+    ...inks,
+    { rect: [x - 0.5, y - 0.5, width + 1, height + 1], round: 3, stroke: cssOf(theme.faint) },
+  ];
+}
+
+// Of the layers and of the heads; of many thin lines or narrow columns some are named.
+function gridNames({ part, x, y, top, header, gap, tileWidth, tileHeight, lineHeight, columnX }, theme) {
+  const look = { size: SMALL * theme.size, fill: cssOf(theme.muted) };
+  const wide = tileWidth >= widthOf(theme, "head 10", look.size);
+  const left = x + header;
+  const above = y + top - look.size * 1.1;
+  const every = Math.ceil((look.size * 1.1) / lineHeight);
+  const number = widthOf(theme, String(part.heads - 1), look.size);
+  const stride = wide ? 1 : Math.max(1, Math.ceil((number + 4) / (tileWidth + gap)));
+  const layers = part.layers.flatMap((layer, line) => {
+    const at = [left - 10, y + top + line * lineHeight + tileHeight / 2];
+    return line % every ? [] : [{ text: say("layer {layer}", { layer }), at, align: "right", ...look }];
+  });
+  const heads = Array.from({ length: part.heads }, (_, head) => head).filter((head) => head % stride === 0);
+  const named_ = heads.map((head) => {
+    const text = wide ? say("head {head}", { head }) : String(head);
+    return { text, at: [left + columnX(head) + tileWidth / 2, above], align: "center", ...look };
+  });
+  return [
+    ...layers,
+    ...named_,
+    ...(wide ? [] : [{ text: say("head"), at: [left - 10, above], align: "right", ...look }]),
+  ];
+}
+
+// Under the heads that share their keys and values.
+function bandMarks({ part, box, tileWidth, gap }, theme) {
+  return part.tiles.flatMap(({ head }, tile) => {
+    if (head % part.shared) return [];
+    const [x, y, width, height] = box(tile);
+    const last = Math.min(part.heads - head, part.shared) - 1;
+    const rect = [x - 3, y - 2, width + last * (tileWidth + gap) + 6, height + 4];
+    return [{ rect, round: 4, fill: cssOf(theme.primary, 0.22) }];
+  });
+}
+
+function frame([x, y, width, height], stroke, thick, out = thick / 2 + 1) {
+  return { rect: [x - out, y - out, width + 2 * out, height + 2 * out], round: 4, stroke, thick };
+}
+
+// --- large maps -----------------------------------------------------------------------------------------------------
+
+// Side by side, no narrower than `NARROWEST`: where each is, what it says, where its cells are.
+function slotsOf({ parts, named: some, large, metadata }, theme, { width, room }) {
+  const { size } = theme;
+  const count = Math.min(large, Math.max(1, Math.floor(width / (NARROWEST * size))));
+  const wide = (width - (count - 1) * APART * size) / count;
+  const said = Math.max(0, ...some.map((target) => sentence(parts, target, theme, wide).length));
+  const head = Math.round((metadata.named ? 1.3 + 1.15 * said : 2.1) * size);
+  const map = mapOf(parts[0].metadata);
+  const place = layOut(map, theme, { width: wide, room: Math.max(SMALLEST * size, room - head), view: WHOLE });
+  const slots = Array.from({ length: count }, (_, k) => ({
+    x: Math.round(k * (wide + APART * size)),
+    wide,
+    head,
+    place,
+  }));
+  return { slots, height: head + place.height };
+}
+
+const maps = new WeakMap();
+
+// The metadata of a large map, one for each grid, for which its layout is kept.
+function mapOf(metadata) {
+  if (!maps.has(metadata)) {
+    const { rows, columns, special_rows, special_columns, row_pictures, column_pictures, inks } = metadata;
+    const look = { scale: "sequential", limit: 1, untitled: true };
+    maps.set(metadata, { rows, columns, special_rows, special_columns, row_pictures, column_pictures, inks, ...look });
   }
+  return maps.get(metadata);
+}
+
+const sentence = (parts, { part, tile }, theme, wide) => {
+  const one = parts[part].tiles[tile];
+  return wrap(ruler(theme, 0.875 * theme.size), one.sentence ? `${nameOf(one)}. ${one.sentence}` : "", wide, 3);
+};
+
+// Which head every large map shows: those that are named, and the last one also what is pointed at or chosen.
+function shownIn({ named: some, selected, slots, metadata }, focused) {
+  const shown = slots.map((_, k) => some[k] ?? null);
+  const last = shown.length - 1;
+  const others = [focused, selected, metadata.named ? null : { part: 0, tile: 0 }];
+  const one = others.find((target) => target && !shown.slice(0, last).some((other) => same(other, target)));
+  if (one && last >= 0) shown[last] = { part: one.part, tile: one.tile };
+  return shown;
+}
+
+function slotScene(data, { x, wide, head, place }, target) {
+  const { theme, parts } = data;
+  const { size } = theme;
+  const [muted, line] = [cssOf(theme.muted), 1.15 * size];
+  if (!target) {
+    if (theme.unmarked) return new Scene({ marks: [] });
+    const hint = say("Point at a small map to enlarge it. A click selects it.");
+    const lines = wrap(ruler(theme, 0.875 * size), hint, wide);
+    const marks = lines.map((text, k) => ({ text, at: [x, 0.7 * size + k * line], size: 0.875 * size, fill: muted }));
+    return new Scene({ marks });
+  }
+  const tile = tileOf(data, target);
+  const { title = nameOf(tile), clear = true, colour = -1, edge = null, limit = 1 } = tile;
+  const box = colour >= 0 ? size : 0;
+  const matrix = matrixOf(data, target);
+  const metadata = { ...mapOf(parts[target.part].metadata), limit };
+  const map = mapScene({ metadata, matrix, edge }, theme, place, { part: target.part, tile: target.tile }).at([
+    x,
+    head,
+  ]);
+  const name = { text: title, at: [x + box, 0.7 * size], size, weight: 600, room: wide - box };
+  const said = sentence(parts, target, theme, wide);
+  const caption = data.metadata.named ? [] : [tile.caption].filter(Boolean);
+  const used = widthOf(theme, title, size, 600) + 12;
+  map.marks.push(
+    ...(box ? [{ rect: [x, 0.3 * size, 0.7 * box, 0.7 * box], fill: theme.heads[colour] }] : []),
+    { ...name, fill: cssOf(clear ? theme.ink : theme.muted) },
+    ...said.map((text, k) => ({ text, at: [x, 1.75 * size + k * line], size: 0.875 * size, fill: muted })),
+    ...caption.map((text) => ({
+      text,
+      at: [x + used, 0.7 * size],
+      size: 0.875 * size,
+      room: wide - used,
+      fill: muted,
+    })),
+  );
+  return map;
+}
+
+// The frame of the head that is pointed at; it is shown large, and there with what is pointed at in it.
+function focus(data, target) {
+  const { theme, slots, grids } = data;
+  const shown = shownIn(data, target);
+  const last = slots.length - 1;
+  const around = frame(grids.box(target), cssOf(theme.ink), 2);
+  const at = shown.findIndex((one) => same(one, target));
+  if (at < 0) return [around];
+  const map = slotScene(data, slots[at], target);
+  const { x, wide, head, place } = slots[last];
+  const ground = { rect: [x - 1, 0, wide + 6, head + place.height + 4], fill: cssOf(theme.ground) };
+  const inside = target.row === undefined && target.column === undefined ? [] : map.focus(target);
+  return [...(at === last ? [ground, ...map.marks] : []), around, ...inside];
+}
+
+// --- keyboard, words, events ----------------------------------------------------------------------------------------
+
+function step({ parts }, { part, tile, row, column }, key, within) {
+  const { slots, across, metadata } = parts[part];
+  if (within) {
+    const inside = (value, count) => Math.min(count - 1, Math.max(0, value));
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[key] ?? [
+      0, 0,
+    ];
+    if (row === undefined) return { part, tile, row: 0, column: 0 };
+    return {
+      ...{ part, tile },
+      row: inside(row + down, metadata.rows.length),
+      column: inside(column + right, metadata.columns.length),
+    };
+  }
+  const { line, column: at } = slots[tile];
+  const moves = {
+    ArrowUp: [line - 1, at],
+    ArrowDown: [line + 1, at],
+    ArrowLeft: [line, at - 1],
+    ArrowRight: [line, at + 1],
+    Home: [line, 0],
+    End: [line, across - 1],
+    PageUp: [0, at],
+  };
+  const to = moves[key] ?? [Infinity, at];
+  const found = slots.findIndex((slot) => slot.line === to[0] && slot.column === to[1]);
+  if (found >= 0) return { part, tile: found };
+  // Beyond the edge of a grid lies the next one.
+  const other = part + ({ ArrowRight: 1, ArrowDown: 1, PageDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key] ?? 0);
+  return other !== part && parts[other] ? { part: other, tile: 0 } : { part, tile };
+}
+
+export function describe(data, target) {
+  const { metadata } = data.parts[target.part];
+  const tile = tileOf(data, target);
+  const kind = data.metadata.parts ? `${metadata.title}, ` : "";
+  const words = tile.title ?? tile.caption;
+  const title = { parts: [`${kind}${nameOf(tile)}${words ? ` · ${words}` : ""}`] };
+  const matrix = matrixOf(data, target);
+  const cell = target.row === undefined && target.column === undefined ? matrix.strongest() : target;
+  const said = cell ? describeCell(metadata, matrix, cell) : [{ parts: [say("everything is masked")] }];
+  return [title, ...said];
+}
+
+export function click(data, target) {
+  const { stack, attention } = data.parts[target.part].metadata;
+  const { layer, head } = tileOf(data, target);
+  return { event: "click", value: { ...(stack && { stack, attention }), layer, head } };
+}
+
+export function choose(data, value) {
+  data.selected = targetOf(data, value);
+}
+
+export function records({ metadata, parts }) {
+  const rows = parts.flatMap(({ metadata: own, tiles, matrices }) =>
+    tiles.flatMap(({ layer, head }, tile) => {
+      const name = metadata.parts ? [own.title] : [];
+      return [...matrixRecords(own, matrices[tile], ...name, layer, head)];
+    }),
+  );
+  const columns = matrixColumns(...parts.flatMap(({ matrices }) => matrices));
+  return [[...(metadata.parts ? ["attention"] : []), "layer", "head", ...columns], ...rows];
+}
+
+// The largest weight of every head, and the head that is chosen.
+export function tables(data) {
+  const every = data.parts.map((part) => largestTable(part));
+  if (data.metadata.parts) return every;
+  const shown = data.selected ?? { part: 0, tile: 0 };
+  const matrix = matrixOf(data, shown);
+  const name = nameOf(tileOf(data, shown));
+  const title = matrix.rounded ? `${name} (${say("rounded to 1/255")})` : name;
+  return [...every, matrixTable(title, data.parts[0].metadata, matrix, matrix.rounded ? roughly : exactly)];
+}
+
+function largestTable({ metadata, tiles, matrices, layers, heads }) {
+  const names = Array.from({ length: heads }, (_, head) => say("head {head}", { head }));
+  const summary = (layer, head) => {
+    const tile = tiles.findIndex((one) => one.layer === layer && one.head === head);
+    if (tile < 0) return "";
+    const matrix = matrices[tile];
+    const best = matrix.strongest();
+    const weight = best && (matrix.rounded ? roughly : threeDigits)(matrix.at(best.row, best.column));
+    const edge = best ? `${metadata.rows[best.row]} → ${metadata.columns[best.column]} ${weight}` : say("all masked");
+    return [tiles[tile].title ?? tiles[tile].caption, edge].filter(Boolean).join(": ");
+  };
+  const rows = [...layers]
+    .sort((a, b) => a - b)
+    .map((layer) => ({
+      label: say("layer {layer}", { layer }),
+      cells: names.map((_, head) => summary(layer, head)),
+    }));
+  return { caption: `${metadata.title}: ${say("the strongest edge of every head")}`, columns: names, rows };
 }

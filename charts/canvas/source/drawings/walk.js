@@ -1,13 +1,11 @@
 // The text being written: buttons, arrow keys and the tokens themselves go from step to step, all in the browser. Python is told
 // once the reader rests. All text goes through textContent: it is what a user typed or a model wrote.
 
-import { make } from "../toolkit/elements.js";
+import { button, make } from "../toolkit/elements.js";
+import { OWN_KEYS } from "../toolkit/keys.js";
 import { say } from "../toolkit/words.js";
 
 const REST = 800; // milliseconds without a move
-const OWN_KEYS =
-  "input, textarea, select, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], " +
-  "[role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas, .table";
 const walked = new Map(); // where the reader is, and what Python knows of it: a drawing may be made anew
 
 export class Walk {
@@ -48,16 +46,7 @@ export class Walk {
   // The two buttons go before the title, which says where we are; below are the tokens and the sentence about the step.
   controls() {
     const { stage } = this;
-    const arrow = (text, explanation, by) => {
-      const button = make("button", {
-        type: "button",
-        textContent: text,
-        title: explanation,
-        "aria-label": explanation,
-      });
-      button.addEventListener("click", () => this.move(this.step + by));
-      return button;
-    };
+    const arrow = (text, explanation, by) => button(text, explanation, () => this.move(this.step + by));
     this.back = arrow("←", say("one step back"), -1);
     this.next = arrow("→", say("one step forward"), 1);
     this.lead = make("span", { className: "lead" }, this.back, this.next);
@@ -71,15 +60,8 @@ export class Walk {
     );
     this.tokens = this.metadata.tokens.map((token, index) => {
       const explanation = `${token.text}, ${say("step {step}", { step: index + 1 })}`;
-      const button = make("button", {
-        type: "button",
-        className: `token${special(token)}${token.given ? " given" : ""}`,
-        textContent: token.text,
-        title: explanation,
-        "aria-label": explanation,
-      });
-      button.addEventListener("click", () => this.move(index));
-      return button;
+      const className = `token${special(token)}${token.given ? " given" : ""}`;
+      return button(token.text, explanation, () => this.move(index), { className });
     });
     this.line = make("div", { className: "line", role: "group", "aria-label": this.what }, ...before, ...this.tokens);
     this.sentence = make("div", { className: "sentence" });
@@ -91,11 +73,11 @@ export class Walk {
 
   show() {
     const { step, last } = this;
-    this.tokens.forEach((button, index) => {
-      button.classList.toggle("current", index === step);
-      button.classList.toggle("later", index > step);
-      if (index === step) button.setAttribute("aria-current", "step");
-      else button.removeAttribute("aria-current");
+    this.tokens.forEach((token, index) => {
+      token.classList.toggle("current", index === step);
+      token.classList.toggle("later", index > step);
+      if (index === step) token.setAttribute("aria-current", "step");
+      else token.removeAttribute("aria-current");
     });
     this.back.disabled = step === 0;
     this.next.disabled = step === last;

@@ -35,8 +35,9 @@ export function visible(colour, ground, ink) {
 }
 
 // Any CSS colour as [red, green, blue]: let the browser draw one pixel of it.
-const probe = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+let probe = null;
 export function rgbOf(css, fallback) {
+  probe ??= new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
   probe.clearRect(0, 0, 1, 1);
   probe.fillStyle = fallback;
   if (css && css !== "unset") probe.fillStyle = css;

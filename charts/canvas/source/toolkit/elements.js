@@ -10,6 +10,12 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+export function button(textContent, title, action, more = {}) {
+  const made = make("button", { type: "button", textContent, title, "aria-label": title, ...more });
+  made.addEventListener("click", action);
+  return made;
+}
+
 export function saveAs(content, type, name) {
   const link = make("a", {
     href: URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })),

@@ -1,11 +1,7 @@
-// What may not be looked at.
-
 import { cssOf } from "./colour.js";
 
 // Diagonal lines on grey: what may not be looked at, in a colour that no value has.
 export function hatch(context, theme, ratio) {
-  if (context.vector)
-    return context.hatching(cssOf(theme.hatchGround), cssOf(theme.hatchLine), Math.round(theme.size * 0.36));
   const size = Math.round(6 * ratio);
   const tile = new OffscreenCanvas(size, size);
   const pen = tile.getContext("2d");

@@ -5,18 +5,16 @@ export class Matrix {
   constructor({ values, rows, columns, bits, divisor = 1 }) {
     Object.assign(this, { values, rows, columns, bits, divisor });
   }
+  // To the 255 steps of a byte; of finer ones nobody sees the difference.
+  get rounded() {
+    return this.values instanceof Uint8Array;
+  }
   at(row, column) {
     return this.values[row * this.columns + column] / this.divisor;
   }
   allowed(row, column) {
     const index = row * this.columns + column;
     return !this.bits || ((this.bits[index >> 3] >> (index & 7)) & 1) === 1;
-  }
-  // The values of a row, null where it is masked.
-  row(row) {
-    return Array.from({ length: this.columns }, (_, column) =>
-      this.allowed(row, column) ? this.at(row, column) : null,
-    );
   }
   anyMasked() {
     for (let row = 0; row < this.rows; row++)

@@ -3,16 +3,6 @@
 import { SCALES, brightness, cssOf, mix, rgbOf, visible } from "./colour.js";
 
 export const PAPER_FONT = "Helvetica, Arial"; // what every program that opens an SVG has, or has something as wide for
-const LETTERS_ABOVE = 18.2; // heights of letters that a page's title, controls and navigation take
-
-// How much higher a picture may be than on a projector of 720 pixels, in letters of 17: what stands above it grows with the
-// letters, and it shall end where the window ends. On paper there is no window.
-export function roomOf(context, theme, { above = LETTERS_ABOVE, least = 0.75 } = {}) {
-  if (context.vector) return 1;
-  const room = (window.innerHeight - above * theme.size) / (720 - above * 17);
-  return Math.min(1.5, Math.max(least, room));
-}
-
 // Streamlit hands its theme down as --st-* variables; they change when the reader switches to dark.
 export function readTheme(element) {
   const style = getComputedStyle(element);

@@ -9,15 +9,15 @@ export function arithmeticOf(unfolded, { row: index, cell: number }) {
   const row = unfolded.rows[index];
   const cell = row?.cells[number];
   if (!cell) return null;
-  const { drawing } = unfolded;
-  const token = drawing.model.stack(cell.stack).tokens[cell.position].label;
+  const { run } = unfolded;
+  const token = run.model.stack(cell.stack).tokens[cell.position].label;
   const find = (name) => unfolded.rows.find((one) => one.name === name);
   if (["key", "product"].includes(row.name)) return product(find, cell, token);
-  if (row.name === "score") return score(drawing, find, cell, token);
+  if (row.name === "score") return score(run, find, cell, token);
   if (row.name === "weight") return find("score") ? weight(find, cell, token) : null;
   if (["value", "weighted"].includes(row.name)) return weighted(find, cell, token);
   if (row.name === "context") return context(find, token);
-  if (row.name === "norm") return norm(drawing, row, cell, token);
+  if (row.name === "norm") return norm(run, row, cell, token);
   if (["after", "sum"].includes(row.name)) return sum(find, row, cell, token);
   if (row.name === "units") return units(cell, token);
   return null;
@@ -47,9 +47,9 @@ function product(find, cell, token) {
   };
 }
 
-function score(drawing, find, cell, token) {
-  const { stack, layer, kind } = drawing.unfolded;
-  const inside = drawing.model.inside(stack, layer);
+function score(run, find, cell, token) {
+  const { stack, layer, kind } = run.unfolded;
+  const inside = run.model.inside(stack, layer);
   const scale = inside.scale[`${kind}_attention`];
   const { value } = same(find("product"), cell);
   const said = inside.plain[`${kind}_attention`]
@@ -138,15 +138,15 @@ function context(find, token) {
   };
 }
 
-function norm(drawing, row, cell, token) {
-  const { stack, layer } = drawing.unfolded;
-  const inside = drawing.model.inside(stack, layer);
+function norm(run, row, cell, token) {
+  const { stack, layer } = run.unfolded;
+  const inside = run.model.inside(stack, layer);
   const at = (part) => inside.array(`${row.norm}.${part}`);
   const lines = [];
   if (at("mean"))
     lines.push(
       say("Mean of its {count} channels: {mean}", {
-        count: drawing.model.stack(stack).channels,
+        count: run.model.stack(stack).channels,
         mean: threeDigits(at("mean").values[cell.position]),
       }),
     );

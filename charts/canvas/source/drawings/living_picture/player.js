@@ -1,7 +1,7 @@
 // Buttons, slider and keys that move the picture from beat to beat, and the clock that plays it.
 
-import { timer } from "d3-timer";
-import { make } from "../../toolkit/elements.js";
+import { button, make } from "../../toolkit/elements.js";
+import { OWN_KEYS } from "../../toolkit/keys.js";
 import { say } from "../../toolkit/words.js";
 import { durationOf } from "./beats.js";
 import { kindText } from "./captions.js";
@@ -11,119 +11,89 @@ const MARKS = { name: "predicted", key: "looked-at", word: "looked-at" };
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Player {
-  constructor(drawing, previous) {
-    Object.assign(this, { drawing, stage: drawing.stage, speed: previous?.speed ?? 1, aborter: new AbortController() });
-    previous?.stop();
-    previous?.aborter.abort();
+  constructor(run, panel) {
+    Object.assign(this, { run, panel, speed: 1, aborter: new AbortController() });
     const { signal } = this.aborter;
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
     document.addEventListener("glassformer-step", (event) => this.onStep(event), { signal });
-    drawing.stage.aborter.signal.addEventListener("abort", () => (this.stop(), this.aborter.abort()), { signal });
+    panel.aborter.signal.addEventListener("abort", () => this.destroy(), { signal });
+  }
+
+  destroy() {
+    cancelAnimationFrame(this.frame);
+    this.aborter.abort();
   }
 
   get last() {
-    return this.drawing.beats.length - 1;
+    return this.run.beats.length - 1;
   }
 
   // Made once a language: a press that has begun on a button, or a drag of the slider, goes on when the run comes anew.
   controls() {
-    const { stage } = this;
-    const { language } = this.drawing.metadata;
-    if (this.sentence && this.language === language) {
-      this.show();
-      return [this.slider, this.sentence];
-    }
-    this.language = language;
-    const control = (text, explanation, action) => {
-      const made = make("button", {
-        type: "button",
-        textContent: text,
-        title: explanation,
-        "aria-label": explanation,
-      });
-      made.addEventListener("click", action);
-      return made;
-    };
-    this.play = control("▶", say("Play"), () => this.toggle());
-    this.play.classList.add("play");
-    this.back = control("←", say("one step back"), () => this.go(this.drawing.at - 1));
-    this.next = control("→", say("one step forward"), () => this.go(this.drawing.at + 1));
-    this.fast = control(`${this.speed}×`, say("Speed"), () => {
-      this.speed = SPEEDS[(SPEEDS.indexOf(this.speed) + 1) % SPEEDS.length];
-      this.fast.textContent = `${this.speed}×`;
-    });
-    stage.bar.querySelector(".lead")?.remove();
-    this.lead = make("span", { className: "lead" }, this.play, this.back, this.next, this.fast);
-    stage.bar.prepend(this.lead);
-    stage.root.classList.add("living-picture");
-    this.slider = make("input", {
-      type: "range",
-      min: 0,
-      max: this.last,
-      step: 1,
-      "aria-label": say("Position in the animation"),
-    });
-    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
-    this.sentence = make("div", { className: "sentence" });
-    this.said = make("span", { className: "said" });
-    this.inside = make("button", {
-      type: "button",
-      textContent: say("Unfold"),
-      title: say("Show its computation, number by number (Enter)"),
-    });
-    this.inside.addEventListener("click", () => this.drawing.unfold(this.drawing.partOf(this.drawing.beat)));
-    this.heads = make("button", {
-      type: "button",
-      textContent: say("Heads"),
-      title: say("One line for each head, in its colour (n)"),
-    });
-    this.heads.addEventListener("click", () => this.listHeads());
-    this.numbers = make("span", { className: "numbers" });
-    this.path = null;
+    const { language } = this.run.metadata;
+    if (!this.sentence || this.language !== language) this.build(language);
+    this.slider.max = this.last;
     this.show();
     return [this.slider, this.sentence];
   }
 
-  listHeads() {
-    const { drawing } = this;
-    drawing.listsHeads = !drawing.listsHeads;
-    if (!drawing.listsHeads) drawing.head = null;
-    drawing.changed();
+  build(language) {
+    const { panel, run } = this;
+    this.language = language;
+    this.play = button("▶", say("Play"), () => this.toggle(), { className: "play" });
+    this.back = button("←", say("one step back"), () => this.go(run.at - 1));
+    this.next = button("→", say("one step forward"), () => this.go(run.at + 1));
+    this.fast = button(`${this.speed}×`, say("Speed"), () => {
+      this.speed = SPEEDS[(SPEEDS.indexOf(this.speed) + 1) % SPEEDS.length];
+      this.fast.textContent = `${this.speed}×`;
+    });
+    panel.bar.querySelector(".lead")?.remove();
+    panel.bar.prepend(make("span", { className: "lead" }, this.play, this.back, this.next, this.fast));
+    panel.root.classList.add("living-picture");
+    this.slider = make("input", { type: "range", min: 0, step: 1, "aria-label": say("Position in the animation") });
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    this.sentence = make("div", { className: "sentence" });
+    this.said = make("span", { className: "said" });
+    const unfold = () => run.unfold(run.partOf(run.beat));
+    this.inside = button(say("Unfold"), say("Show its computation, number by number (Enter)"), unfold);
+    this.numbers = make("span", { className: "numbers" });
+    this.path = null;
   }
 
   show() {
-    const { drawing } = this;
+    const { run } = this;
+    if (!this.sentence) return;
     this.report();
-    this.slider.value = drawing.at;
-    this.slider.setAttribute("aria-valuetext", drawing.caption.join(""));
-    this.back.disabled = drawing.at === 0;
-    this.next.disabled = drawing.at === this.last;
-    this.play.textContent = this.clock ? "❚❚" : "▶";
-    this.play.title = this.play.ariaLabel = this.clock ? say("Pause") : say("Play");
-    const { caption } = drawing;
+    const { caption } = run;
+    this.slider.value = run.at;
+    this.slider.setAttribute("aria-valuetext", caption.join(""));
+    this.back.disabled = run.at === 0;
+    this.next.disabled = run.at === this.last;
+    this.play.textContent = this.after === undefined ? "▶" : "❚❚";
+    this.play.title = this.play.ariaLabel = this.after === undefined ? say("Play") : say("Pause");
     // What is predicted and what is looked at are marked as in the picture.
-    const markOf = (i) => (drawing.beat.type === "step" ? "" : (MARKS[caption.roles?.[i]] ?? ""));
+    const markOf = (i) => (run.beat.type === "step" ? "" : (MARKS[caption.roles?.[i]] ?? ""));
     const pieces = caption.map((piece, i) =>
       i % 2 ? make("strong", { textContent: piece, className: markOf(i) }) : piece,
     );
     this.said.replaceChildren(...pieces);
-    this.sentence.classList.toggle("of-word", ["word", "end"].includes(drawing.beat.type) && !drawing.unfolded);
-    // Numbers are for who stops.
-    this.numbers.title = this.clock ? "" : drawing.numbers;
-    const parts = this.numbers.title.split(/(?= · )/); // each is shown whole, or not at all if it does not fit
+    this.sentence.classList.toggle("of-word", ["word", "end"].includes(run.beat.type) && !run.unfolded);
+    // Numbers are for who stops. Each is shown whole, or not at all if it does not fit.
+    this.numbers.title = this.after === undefined ? run.numbers : "";
+    const parts = this.numbers.title.split(/(?= · )/);
     this.numbers.replaceChildren(...parts.map((textContent) => make("span", { textContent })));
-    this.heads.setAttribute("aria-pressed", String(drawing.showsHeads(drawing.beat)));
     // What stands in the line is changed only where it is another: who presses or has the focus would lose it.
-    const path = drawing.unfolded ? JSON.stringify([drawing.unfolded, drawing.headNow, this.followed()]) : "";
+    const path = run.unfolded ? JSON.stringify([run.unfolded, run.headNow, this.followed()]) : "";
     if (path === this.path) return;
     this.path = path;
-    this.replace(drawing.unfolded ? this.crumbs() : [this.said, this.numbers, this.inside, this.heads]);
+    this.replace(run.unfolded ? this.crumbs() : [this.said, this.numbers, this.inside]);
   }
 
   // The bar of a lesson waits for this before it takes an answer (ui/shell/guidance/lesson_bar.js).
   report() {
-    const { step } = this.drawing.metadata.begin;
-    if (step) document.documentElement.dataset.pictureStep = !this.clock && this.drawing.hasArrived ? step : "";
+    const { step } = this.run.metadata.begin;
+    const arrived = this.after === undefined && this.run.hasArrived;
+    if (step) document.documentElement.dataset.pictureStep = arrived ? step : "";
   }
 
   // The focus goes to the control of the same name, or to the first.
@@ -138,71 +108,66 @@ export class Player {
   }
 
   followed() {
-    const stack = this.drawing.model.stack(this.drawing.unfolded.stack);
-    return stack.tokens[this.drawing.queryIn(stack)].label;
+    const stack = this.run.model.stack(this.run.unfolded.stack);
+    return stack.tokens[this.run.queryIn(stack)].label;
   }
 
   // Where in the model the reader is: back, the parts of this layer, the head, and the page that tells more.
   crumbs() {
-    const { drawing } = this;
-    const { unfolded } = drawing;
+    const { run } = this;
+    const { unfolded } = run;
     const press = (text, explanation, action, pressed) => {
-      const button = make("button", { type: "button", textContent: text, title: explanation, className: "crumb" });
-      if (pressed !== undefined) button.setAttribute("aria-pressed", String(pressed));
-      button.addEventListener("click", action);
-      return button;
+      const made = button(text, explanation, action, { className: "crumb", ariaLabel: null });
+      if (pressed !== undefined) made.setAttribute("aria-pressed", String(pressed));
+      return made;
     };
-    const back = press(`‹ ${say("Back")}`, say("Back to the whole model (Escape)"), () => drawing.fold());
-    const parts = drawing.parts().map((one) => {
-      const name =
-        one.part === "attention"
-          ? kindText(`${one.kind}_attention`)
-          : one.part === "embedding"
-            ? say("embedding")
-            : kindText(one.part);
+    const back = press(`‹ ${say("Back")}`, say("Back to the whole model (Escape)"), () => run.fold());
+    const parts = run.parts().map((one) => {
+      const name = kindText(one.part === "attention" ? `${one.kind}_attention` : one.part);
       const here = one.part === unfolded.part && one.kind === unfolded.kind;
-      return press(name, say("Unfold this part"), () => drawing.unfold(one), here);
+      return press(name, say("Unfold this part"), () => run.unfold(one), here);
     });
     const layer = unfolded.layer === null ? "" : say("layer {layer}", { layer: unfolded.layer });
-    const named = make("strong", {
-      className: "said",
-      textContent: [layer, this.followed()].filter(Boolean).join(", "),
-    });
-    return [back, ...parts, ...this.headChoice(), named, ...this.link(press)];
+    const textContent = [layer, this.followed()].filter(Boolean).join(", ");
+    return [
+      back,
+      ...parts,
+      ...this.headChoice(),
+      make("strong", { className: "said", textContent }),
+      ...this.link(press),
+    ];
   }
 
   headChoice() {
-    const { drawing } = this;
-    const { unfolded, model } = drawing;
-    if (unfolded.part !== "attention") return [];
-    const { heads } = model.attention(unfolded.stack, unfolded.kind);
+    const { run } = this;
+    if (run.unfolded.part !== "attention") return [];
+    const { heads } = run.model.attention(run.unfolded.stack, run.unfolded.kind);
     const options = Array.from({ length: heads }, (_, head) =>
-      make("option", { value: head, textContent: say("head {head}", { head }), selected: head === drawing.headNow }),
+      make("option", { value: head, textContent: say("head {head}", { head }), selected: head === run.headNow }),
     );
     const select = make("select", { "aria-label": say("Head") }, ...options);
     select.addEventListener("change", () => {
-      drawing.head = Number(select.value);
-      drawing.changed();
+      run.head = Number(select.value);
+      run.changed();
     });
     return [select];
   }
 
   link(press) {
-    const { drawing } = this;
-    const { part, kind } = drawing.unfolded;
-    const page = drawing.metadata.links[part === "attention" ? `${kind}_attention` : part];
+    const { run } = this;
+    const { part, kind } = run.unfolded;
+    const page = run.metadata.links[part === "attention" ? `${kind}_attention` : part];
     if (!page) return [];
-    return [
-      press(`${say("More on its page")} →`, say("Opens the page with more detail, at the same location"), () => {
-        clearTimeout(drawing.rest);
-        drawing.stage.trigger("page", { page, ...drawing.focus() });
-      }),
-    ];
+    const open = () => {
+      clearTimeout(run.rest);
+      this.panel.trigger("page", { page, ...run.focus() });
+    };
+    return [press(`${say("More on its page")} →`, say("Opens the page with more detail, at the same location"), open)];
   }
 
   // A presenter's remote: on from the first beat to the last, and back; what goes beyond them turns the page.
   onStep(event) {
-    const to = this.begun ? this.drawing.at + event.detail : event.detail > 0 ? 0 : -1;
+    const to = this.begun ? this.run.at + event.detail : event.detail > 0 ? 0 : -1;
     if (to < 0 || to > this.last) return;
     event.preventDefault();
     this.go(to);
@@ -211,18 +176,12 @@ export class Player {
   onKey(event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
     const inside = event.composedPath()[0];
-    if (
-      inside.closest?.(
-        "input, textarea, select, [contenteditable], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], [role=spinbutton], canvas, .table",
-      )
-    )
-      return;
-    if (event.key === " " && inside.closest?.("button")) return;
+    if (inside.closest?.(OWN_KEYS) || (event.key === " " && inside.closest?.("button"))) return;
     if (this.key(event.key)) event.preventDefault();
   }
 
   key(name) {
-    const places = { ArrowLeft: this.drawing.at - 1, ArrowRight: this.drawing.at + 1, Home: 0, End: this.last };
+    const places = { ArrowLeft: this.run.at - 1, ArrowRight: this.run.at + 1, Home: 0, End: this.last };
     if (name === " ") this.toggle();
     else if (name in places) this.go(places[name]);
     else return false;
@@ -230,75 +189,72 @@ export class Player {
   }
 
   toggle() {
-    if (this.clock) return this.stop();
-    this.drawing.leave();
+    if (this.after !== undefined) return this.stop();
+    const { run } = this;
+    run.leave();
     // It opens in the midst of the run where a token in the midst is shown; the first press plays the whole run.
-    const { at, fraction, metadata } = this.drawing;
-    if ((at >= this.last && fraction >= 1) || !(this.begun || metadata.begin.stop)) this.drawing.at = -1;
-    this.advance();
+    if ((run.at >= this.last && run.fraction >= 1) || !(this.begun || run.metadata.begin.stop)) run.at = -1;
+    this.advance(this.last);
   }
 
-  // From the first beat to the last, or from one to another.
-  begin(from = -1, to = this.last) {
+  // From one beat to another.
+  begin(from, to) {
     this.stop();
-    this.drawing.leave();
-    this.drawing.at = from;
+    this.run.leave();
+    this.run.at = from;
     this.advance(to);
   }
 
-  advance(to = this.last) {
-    const { drawing } = this;
-    if (drawing.at >= to) return this.stop();
-    drawing.at++;
-    this.run(() => this.advance(to));
+  advance(to) {
+    if (this.run.at >= to) return this.stop();
+    this.run.at++;
+    this.playBeat(() => this.advance(to));
   }
 
-  // Plays one beat; then goes on with `after`, if there is one.
-  run(after) {
-    const { drawing, stage } = this;
+  // Plays one beat; then goes on with `after`, if there is one. While it plays, `after` is not undefined.
+  playBeat(after) {
+    const { run, panel } = this;
     this.begun = true; // it opens with the whole run
-    this.clock?.stop();
-    const whole = durationOf(drawing.beat, drawing.beats) / this.speed;
+    cancelAnimationFrame(this.frame);
+    const whole = durationOf(run.beat, run.beats) / this.speed;
     const moves = still() ? 0 : Math.min(whole * 0.7, 1400);
-    drawing.fraction = moves ? 0 : 1;
-    this.clock = timer((elapsed) => {
-      const before = drawing.fraction;
-      drawing.fraction = moves ? Math.min(1, elapsed / moves) : 1;
-      if (drawing.fraction !== before || before < 1) stage.repaint();
-      if (elapsed < (after ? whole : moves)) return;
-      this.clock.stop();
-      this.clock = null;
+    run.fraction = moves ? 0 : 1;
+    this.after = after;
+    const start = performance.now();
+    const tick = (now) => {
+      const [before, elapsed] = [run.fraction, now - start];
+      run.fraction = moves ? Math.min(1, Math.max(0, elapsed / moves)) : 1;
+      if (run.fraction !== before || before < 1) panel.repaint();
+      if (elapsed < (after ? whole : moves)) return void (this.frame = requestAnimationFrame(tick));
+      this.after = undefined;
       if (after) after();
       else this.show();
-    });
-    stage.repaint();
+    };
+    this.frame = requestAnimationFrame(tick);
+    panel.repaint();
     this.show();
-    stage.live.textContent = drawing.caption.join("");
+    panel.live.textContent = run.caption.join("");
   }
 
   stop() {
-    this.clock?.stop();
-    this.clock = null;
-    this.drawing.fraction = 1;
-    if (this.stage.ready) this.stage.repaint();
-    if (this.play) this.show();
+    cancelAnimationFrame(this.frame);
+    this.after = undefined;
+    this.run.fraction = 1;
+    this.panel.repaint();
+    this.show();
   }
 
   // To a beat: a step forward moves, anything else is there at once.
   go(to) {
-    const { drawing } = this;
+    const { run, panel } = this;
     const at = Math.max(0, Math.min(this.last, to));
-    drawing.leave();
-    if (at === drawing.at) return this.stop();
+    run.leave();
+    if (at === run.at) return this.stop();
     this.begun = true;
-    const forward = at === drawing.at + 1;
-    drawing.at = at;
-    this.clock?.stop();
-    this.clock = null;
-    if (forward) return this.run(null);
-    drawing.fraction = 1;
-    this.stage.repaint();
-    this.show();
-    this.stage.live.textContent = drawing.caption.join("");
+    const forward = at === run.at + 1;
+    run.at = at;
+    if (forward) return this.playBeat(null);
+    this.stop();
+    panel.live.textContent = run.caption.join("");
   }
 }

@@ -8,19 +8,19 @@ import { say } from "../../toolkit/words.js";
 const VECTOR = 3.4; // heights of letters, where nothing but vectors is shown
 const ONE_VECTOR = 9; // where there is only one row of them
 
-export function rowsOf(drawing) {
-  const { unfolded } = drawing;
-  if (unfolded.part === "embedding") return embeddingRows(drawing);
-  return unfolded.part === "feed_forward" ? feedForwardRows(drawing) : attentionRows(drawing);
+export function rowsOf(run) {
+  const { unfolded } = run;
+  if (unfolded.part === "embedding") return embeddingRows(run);
+  return unfolded.part === "feed_forward" ? feedForwardRows(run) : attentionRows(run);
 }
 
 const strips = (stack, count, read) =>
   Array.from({ length: count }, (_, position) => ({ stack: stack.name, position, values: read(position) }));
 
-function embeddingRows(drawing) {
-  const { stack: name } = drawing.unfolded;
-  const stack = drawing.model.stack(name);
-  const count = drawing.shownIn(stack);
+function embeddingRows(run) {
+  const { stack: name } = run.unfolded;
+  const stack = run.model.stack(name);
+  const count = run.shownIn(stack);
   const limit = stack.inputLimit;
   const looked = strips(stack, count, (position) => stack.row("token", 0, position));
   const input = strips(stack, count, (position) => stack.stream(0, position));
@@ -59,13 +59,13 @@ function embeddingRows(drawing) {
   return [...rows, sum];
 }
 
-function feedForwardRows(drawing) {
-  const { stack: name, layer } = drawing.unfolded;
-  const { model } = drawing;
+function feedForwardRows(run) {
+  const { stack: name, layer } = run.unfolded;
+  const { model } = run;
   const stack = model.stack(name);
   const step = stack.stepOf(layer, "feed_forward");
   const inside = model.inside(name, layer);
-  const count = drawing.shownIn(stack);
+  const count = run.shownIn(stack);
   const limit = stack.limit;
   const rows = [inputRow(stack, step, count)];
   if (inside && stack.adds) addNorm(rows, stack, inside, "feed_forward_norm", count);
@@ -93,18 +93,18 @@ function feedForwardRows(drawing) {
   return rows;
 }
 
-function attentionRows(drawing) {
-  const { stack: name, layer, kind } = drawing.unfolded;
-  const { model } = drawing;
+function attentionRows(run) {
+  const { stack: name, layer, kind } = run.unfolded;
+  const { model } = run;
   const stack = model.stack(name);
   const attention = model.attention(name, kind);
   const keys = kind === "cross" ? model.stacks[0] : stack;
-  const query = drawing.queryIn(stack);
-  const head = drawing.headOf(attention, layer, query);
+  const query = run.queryIn(stack);
+  const head = run.headOf(attention, layer, query);
   const step = stack.stepOf(layer, `${kind}_attention`);
   const inside = model.inside(name, layer);
   const part = `${kind}_attention`;
-  const count = kind === "cross" ? keys.count : drawing.shownIn(stack);
+  const count = kind === "cross" ? keys.count : run.shownIn(stack);
   const { limit } = stack;
   const rows = [];
   const x = inputRow(stack, step, kind === "cross" ? 0 : count);

@@ -1,2 +1,0 @@
-// npm run build: 8467ab2ee99fdc7d
-var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});canvas.painted??=new Promise(resolve=>{canvas.paint=resolve});var PATIENCE=3e3;function painted_default({setTriggerValue}){const late=new Promise(resolve=>setTimeout(resolve,PATIENCE));Promise.race([canvas.painted,late]).then(()=>setTriggerValue("painted",true))}export{painted_default as default};

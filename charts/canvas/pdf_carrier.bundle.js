@@ -1,2 +1,0 @@
-// npm run build: 8467ab2ee99fdc7d
-async function r(t){let e=new Blob([t]).stream().pipeThrough(new DecompressionStream("deflate"));return new Uint8Array(await new Response(e).arrayBuffer())}async function i({data:t}){let e=globalThis.glassformerPdf;if(e.brought)return;e.brought=!0;let a=new Blob([await r(t)],{type:"text/javascript"});e.arrive(await import(URL.createObjectURL(a)))}export{i as default};

@@ -1,2 +1,0 @@
-// npm run build: 8467ab2ee99fdc7d
-var canvas=globalThis.glassformerCanvas??={};canvas.arrived??=new Promise(resolve=>{canvas.arrive=resolve});canvas.painted??=new Promise(resolve=>{canvas.paint=resolve});async function picture_default(component){await canvas.arrived;const draw=await canvas.draw;try{return await draw({...component,script:canvas.script})}finally{canvas.paint()}}export{picture_default as default};
