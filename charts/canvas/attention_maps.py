@@ -5,7 +5,8 @@ shows:
 
 - one head (and any matrix, ``charts.canvas.value_map``): float32, exactly the numbers of the model;
 - lines: uint16, weight = round(w · 65535), with an error of at most 1/131070;
-- all heads of all layers: uint8, weight = round(w · 255), with an error of at most 1/510; the figure shows "≈".
+- all heads of all layers: float32; more than ``MAX_EXACT`` weights as uint8, weight = round(w · 255), with an error of
+  at most 1/510; the figure then shows "≈", and its file of numbers says so.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -22,6 +23,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
+MAX_EXACT = 120_000  # weights of all heads
 QUERY_TITLE = "query: the token that looks"
 KEY_TITLE = "key: the token that is looked at"
 SHIFTED_TITLE = "query: looks to predict this token"
@@ -107,7 +109,7 @@ def attention_grid(
     shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
 ) -> CanvasFigure:
-    """Draw all heads of several layers, weights as uint8 [tile, query, key].
+    """Draw all heads of several layers, weights as float32 or, if there are many, uint8 [tile, query, key].
 
     The scale is fixed from 0 to 1. With ``stretch``, the scale of each map ends at its largest weight, as the legend
     says, because with hundreds of tokens most weights would be black on a fixed scale.
@@ -141,12 +143,9 @@ def attention_grid(
     masks: list[np.ndarray] = []
     mask_of_layer = {view.layer: _mask_index(masks, view.allowed) for view in views}
     limits = [_largest(by_layer[layer], head) if stretch else 1.0 for layer, head in tiles]
-    weights = np.stack(
-        [
-            _quantise(by_layer[layer].weights[head] / limit, np.uint8)
-            for (layer, head), limit in zip(tiles, limits, strict=True)
-        ]
-    )
+    weights = np.stack([by_layer[layer].weights[head] for layer, head in tiles]).astype(np.float32)
+    if weights.size > MAX_EXACT:
+        weights = _quantise(weights / np.array(limits)[:, None, None], np.uint8)
     metadata = {
         "kind": "grid",
         "title": " · ".join(

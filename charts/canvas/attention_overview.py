@@ -21,7 +21,7 @@ def attention_overview(
     heads_a_key: int = 1,
     faded: str = "",
 ) -> CanvasFigure:
-    """Draw a grid for each kind of attention, one row per layer, weights as uint8 [tile, query, key].
+    """Draw a grid for each kind of attention, one row per layer, with the weights of ``attention_grid``.
 
     ``groups`` has the views of one kind each, one per layer; ``captions``, for each group, short labels by (layer,
     head). If ``clear`` is given, the (layer, head) in it stand out for each group, and the others are pale, which
