@@ -16,7 +16,6 @@ from ui.shell import choice
 from ui.shell.events import heard, one_of
 from ui.shell.fragments import fragment
 from ui.shell.navigation import go_to, pages
-from ui.shell.presentation.presenter import is_presenting
 from ui.show.figures import source_of
 from ui.words.texts import PageText, language
 from views.by_hand.by_hand_view_model import STEPS, ByHandViewModel, SheetChoices, Step
@@ -48,7 +47,7 @@ def draw_sheet(p: Page) -> None:
         data = sheet_data(p.text, texts, pages={name: page.title for name, page in pages().items()})
         _component(
             key=_KEY,
-            data=data | {"brought": st.session_state.get(_SENT, texts) != texts, "presenting": is_presenting()},
+            data=data | {"brought": st.session_state.get(_SENT, texts) != texts},
             on_state_change=_keep,
             on_opened_change=_open,
         )

@@ -15,7 +15,6 @@ export default function (component) {
     listen(held, data);
     return;
   }
-  held?.sheet.destroy();
   held?.place.remove();
   sheets.set(parentElement, mount(component));
 }
@@ -39,7 +38,6 @@ function mount({ parentElement, data, setTriggerValue }) {
 }
 
 function listen(held, data) {
-  if (data.presenting !== held.sheet.data.presenting) held.sheet.present(data.presenting);
   const state = JSON.stringify(data.state);
   if (!data.brought || state === held.known || held.timer) return;
   held.known = state;

@@ -18,11 +18,6 @@ import style from "./sheet.css";
 
 const TOLERANCE = { absolute: 0.0501, relative: 0.05 }; // of a guess
 const DRAG = 8; // pixels for a step
-const WIDTH = 1205; // of the sheet at a size of 1, in pixels
-const HEIGHT = 590;
-const PRESENTED = 1.34; // the least size in a room: numbers of 16 px
-const LARGE = { least: 1.15, most: 2.3 }; // the size of one step
-const LETTER = 21; // pixels of a letter in a room 1280 pixels wide (presenter.css)
 
 const keyOf = ([name, r, c]) => `${name}.${r}.${c}`;
 // Two decimals, as far as a cell of five characters has room for them: −10.9, 104.
@@ -56,13 +51,6 @@ export class Sheet {
     this.listen();
     this.compute();
     this.draw();
-    this.observer = new ResizeObserver(() => this.fit());
-    this.observer.observe(root.host ?? root);
-    this.fit();
-  }
-
-  destroy() {
-    this.observer.disconnect();
   }
 
   phrase(name, values = {}) {
@@ -73,7 +61,6 @@ export class Sheet {
   show(texts) {
     this.read(texts);
     this.refresh();
-    this.fit();
   }
 
   read(texts) {
@@ -91,45 +78,10 @@ export class Sheet {
     this.step = step;
     this.focused = null;
     this.draw();
-    this.fit();
     this.events.onChange?.(this.texts());
     if (step === null) return;
     const number = this.phrase("step", { number: step + 1, count: STEPS.length });
     this.tell(`${number}. ${this.phrase(`about_${STEPS[step].at(-1)}`)}`);
-  }
-
-  present(presenting) {
-    this.data.presenting = presenting;
-    this.fit();
-  }
-
-  // As large as the window allows: one screen shows the whole sheet. In a room, numbers are as large as the labels of
-  // other figures, and the sheet scrolls.
-  fit() {
-    const box = this.frame.getBoundingClientRect();
-    if (!box.width) return;
-    const above = box.top + (document.querySelector('[data-testid="stMain"]')?.scrollTop ?? scrollY);
-    const phone = box.width < 640;
-    this.frame.classList.toggle("phone", phone);
-    if (this.step !== null) return this.fitStep(box.width, phone);
-    const room = Math.min(box.width / WIDTH, (innerHeight - above) / HEIGHT);
-    const least = this.data.presenting ? PRESENTED * this.enlarged() : 0.96;
-    this.frame.style.setProperty("--size", String(Math.max(least, Math.min(1.8, room))));
-  }
-
-  // In a room, how many times larger than at 1280 pixels the letters around the sheet are.
-  enlarged() {
-    const letter = parseFloat(getComputedStyle(document.documentElement).fontSize);
-    return this.data.presenting ? Math.max(1, letter / LETTER) : 1;
-  }
-
-  // One step fills the width; on a phone its tables are below each other.
-  fitStep(width, phone) {
-    const set = (size) => this.frame.style.setProperty("--size", String(size));
-    set(1);
-    const needed = this.paper.querySelector(".strip").getBoundingClientRect().width;
-    const most = LARGE.most * this.enlarged();
-    set(phone ? LARGE.least : Math.min(most, Math.max(LARGE.least, (0.99 * width) / needed)));
   }
 
   compute() {
