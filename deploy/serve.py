@@ -42,8 +42,8 @@ from deploy.guard import Guard
 from deploy.static_files import CompressedStaticFiles, compress_all
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
-from ui.server.limits import hosts, public
-from ui.server.sent_files import accept_files
+from ui.server.limits import hosts
+from ui.server.sent_files import guard_requests
 from ui.server.streamlit_private import config, ignore_settings_of_current_folder
 from ui.server.upload_folders import remove_abandoned_folders, remove_folders_at_sigterm
 
@@ -72,8 +72,7 @@ def application(*, address: str | None = None, port: int | None = None) -> ASGIA
             config.set_option(f"server.{name}", value)
     if not config.get_option("server.allowedHosts"):
         config.set_option("server.allowedHosts", hosts(config.get_option("server.address")))
-    if not public():
-        accept_files()
+    guard_requests()
     prefix = (config.get_option("server.baseUrlPath") or "").strip("/")
     return Guard(CompressedStaticFiles(app, folder=STATIC, prefix=f"/{prefix}" if prefix else ""))
 

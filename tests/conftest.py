@@ -280,28 +280,16 @@ def quick_app_tests() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(autouse=True)
-def no_server_stays_public() -> Iterator[None]:
-    """Fail if a test leaves the process refusing uploads; ``public_server`` undoes that."""
-    yield
-    files = sys.modules.get("streamlit.runtime.memory_uploaded_file_manager")
-    assert files is None or files.MemoryUploadedFileManager.add_file.__name__ == "add_file"
-
-
 @pytest.fixture
 def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Make the server public, and restore afterwards what a process sets only once."""
     from transformer.runs import inputs, recording_size
     from ui.compute import loading
-    from ui.server import streamlit_private
     from ui.server.streamlit_private import config
     from ui.shell import admission
 
-    set_once = (admission.seats, admission._close_addresses, admission._know_hosts, loading.limit_texts)
-    manager, hosts = streamlit_private.MemoryUploadedFileManager, config.get_option("server.allowedHosts")
-    monkeypatch.setattr(manager, "add_file", manager.add_file)
-    metrics = streamlit_private.StatsManager
-    monkeypatch.setattr(metrics, "get_stats", metrics.get_stats)
+    set_once = (admission.seats, admission._know_hosts, loading.limit_texts)
+    hosts = config.get_option("server.allowedHosts")
     files = config.get_option("server.maxUploadSize")
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     monkeypatch.setattr(inputs, "MAX_CHARACTERS", inputs.MAX_CHARACTERS)

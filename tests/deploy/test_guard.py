@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
-from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
-from streamlit.runtime.stats import StatsManager
 
 from deploy.guard import CONTENT_SECURITY_POLICY, HEADERS, Guard
+from ui.server import sent_files
 from ui.server.limits import hosts
-from ui.server.streamlit_private import config, take_no_files, tell_no_metrics
+from ui.server.streamlit_private import config
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file/{session}/{file}", "/_stcore/agent/{what}")
@@ -108,25 +105,20 @@ def test_the_names_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hosts("0.0.0.0")[:2] == ["glassformer.example.org", "fe80::1"]
 
 
-def test_streamlit_itself_refuses_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    manager = MemoryUploadedFileManager("/_stcore/upload_file")
-    monkeypatch.setattr(MemoryUploadedFileManager, "add_file", MemoryUploadedFileManager.add_file)
-    take_no_files()
-    with pytest.raises(HTTPException, match="accepts no files"):
-        manager.add_file("session", None)
-
-
-def test_streamlit_itself_serves_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_server_is_closed_without_the_guard_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under ``streamlit run`` there is no guard in front of it."""
-    manager, session = (
-        StatsManager(),
-        SimpleNamespace(stats_families=["sessions"], get_stats=lambda _: {"sessions": [1]}),
-    )
-    manager.register_provider(session)
-    assert manager.get_stats()
-    monkeypatch.setattr(StatsManager, "get_stats", StatsManager.get_stats)
-    tell_no_metrics()
-    assert not manager.get_stats() and not manager.get_stats(family_names=["sessions"])
+    monkeypatch.setattr(Route, "handle", Route.handle)
+    sent_files._check_from_now_on.cache_clear()
+    routes = [Route(path, lambda _: PlainTextResponse("here"), methods=["GET", "PUT"]) for path in PATHS[2:4]]
+    routes[1] = Route(sent_files._UPLOAD, routes[1].endpoint, methods=["PUT"])
+    with TestClient(Starlette(routes=routes)) as client:
+        assert client.get(PATHS[2]).status_code == 200
+        monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
+        sent_files.guard_requests()
+        assert config.get_option("server.maxUploadSize") == 0
+        assert client.get(PATHS[2]).status_code == 404
+        assert client.put("/_stcore/upload_file/session/file", content=b"").status_code == 403, "an empty one, too"
+    sent_files._check_from_now_on.cache_clear()
 
 
 def test_the_proxy_says_the_same() -> None:

@@ -12,10 +12,49 @@ from streamlit.runtime.app_session import AppSession, AppSessionState
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
-from ui.server.streamlit_private import TEST_IDS, config, page_hash, runs_a_script, went_back_or_forward
+from ui.server.streamlit_private import config, page_hash, runs_a_script, went_back_or_forward
 
 ROOT = Path(__file__).resolve().parents[2]
 APP = ("app.py", "glassformer", "pages", "views", "ui", "deploy")
+# How style sheets find Streamlit's own elements (data-testid).
+TEST_IDS = {
+    "InputInstructions",
+    "stBaseButton-primary",
+    "stButton",
+    "stButtonGroup",
+    "stCaptionContainer",
+    "stCheckbox",
+    "stColumn",
+    "stElementContainer",
+    "stElementToolbar",
+    "stExpandSidebarButton",
+    "stExpander",
+    "stExpanderDetails",
+    "stFullScreenFrame",
+    "stHeader",
+    "stHorizontalBlock",
+    "stLayoutWrapper",
+    "stMain",
+    "stMainBlockContainer",
+    "stMarkdown",
+    "stMarkdownContainer",
+    "stMenuButton",
+    "stMetricDelta",
+    "stMetricLabel",
+    "stMetricValue",
+    "stPageLink-NavLink",
+    "stPopover",
+    "stPopoverButton",
+    "stSelectbox",
+    "stSidebarContent",
+    "stSidebarHeader",
+    "stSidebarUserContent",
+    "stTextInputRootElement",
+    "stTooltipIcon",
+    "stTopNavLink",
+    "stVerticalBlock",
+    "stWidgetLabel",
+}
 DOCUMENTED = {"streamlit", "streamlit.delta_generator", "streamlit.errors"}
 
 

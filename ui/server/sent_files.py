@@ -1,8 +1,8 @@
-"""Upload limits: files that would not fit into memory are refused before they are read.
+"""Requests to Streamlit's own addresses: uploads within limits, and what a public server keeps closed.
 
-The limits apply per visitor and to all visitors together, on every server. The announced size of a request counts for
-its visitor from the first byte. For all visitors together, only bytes that have arrived count: who announces a file and
-does not send it takes nothing from the others.
+A file that would not fit into memory is refused before it is read. The limits apply per visitor and to all visitors
+together. The announced size of a request counts for its visitor from the first byte. For all visitors together, only
+bytes that have arrived count: who announces a file and does not send it takes nothing from the others.
 """
 
 import asyncio
@@ -17,20 +17,20 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from ui.server.limits import limits
+from ui.server.limits import limits, public
 from ui.server.streamlit_private import (
+    check_requests,
     config,
     drop_files_without_visitor,
     is_connected,
-    is_upload_address,
     rerun,
-    route_uploads_through,
     sent_bytes,
 )
 
 MAX_FILE_MB = 100  # checkpoints are the largest files that are uploaded, and ours are small
 MOST_FILES = 100  # per visitor; a checkpoint with its snapshots has about 20
 STALL_SECONDS = 60  # time without a byte after which an upload is aborted
+_UPLOAD, _METRICS = "/_stcore/upload_file/{session_id}/{file_id}", "/_stcore/metrics"
 UPLOAD_SECONDS = 600  # for one file: 100 MB at 1.4 megabits per second
 
 
@@ -59,27 +59,39 @@ _uploads: dict[str, list[_Upload]] = {}  # session → its requests in progress
 _refused: dict[str, Refusal] = {}  # session → the last refusal, until its page has shown it
 
 
-def accept_files() -> None:
-    """Let Streamlit accept files within the limits from now on.
+def guard_requests() -> None:
+    """Check requests from now on, and let Streamlit accept files unless the server is public.
 
-    ``.streamlit/config.toml`` allows none: under ``streamlit run`` nothing limits them before the app has run once.
+    ``.streamlit/config.toml`` allows no files: under ``streamlit run`` nothing limits them before the app has run once.
     """
-    _bound_files()
-    if not config.get_option("server.maxUploadSize"):
-        config.set_option("server.maxUploadSize", MAX_FILE_MB)
+    _check_from_now_on()
+    allowed = config.get_option("server.maxUploadSize")
+    if public() == bool(allowed):
+        config.set_option("server.maxUploadSize", 0 if public() else MAX_FILE_MB)
 
 
 @lru_cache(maxsize=1)
-def _bound_files() -> None:
-    route_uploads_through(_take_file)
+def _check_from_now_on() -> None:
+    check_requests(_check)
+
+
+async def _check(
+    path: str, scope: Scope, receive: Receive, send: Send, pass_on: Callable[..., Awaitable[None]]
+) -> None:
+    if path.endswith(_UPLOAD) and scope["method"] == "PUT":
+        await _take_file(scope["path_params"]["session_id"], scope, receive, send, pass_on)
+    elif path.endswith(_METRICS) and public():
+        await PlainTextResponse("Not Found", 404)(scope, receive, send)
+    else:
+        await pass_on(scope, receive, send)
 
 
 async def _take_file(
-    session: str, file: str, scope: Scope, receive: Receive, send: Send, pass_on: Callable[..., Awaitable[None]]
+    session: str, scope: Scope, receive: Receive, send: Send, pass_on: Callable[..., Awaitable[None]]
 ) -> None:
     """Answer one ``PUT`` of a file: by ``pass_on`` if there is space for it, else by a refusal."""
     size = _announced_size(Headers(scope=scope))
-    if refusal := _refusal(session, file, size):
+    if refusal := _refusal(session, size):
         _report(session, refusal)
         await PlainTextResponse(refusal.sentence, refusal.status)(scope, receive, send)
         return
@@ -118,12 +130,14 @@ def take_refusal(session: str) -> Refusal | None:
     return _refused.pop(session, None)
 
 
-def _refusal(session: str, file: str, size: int | None) -> Refusal | None:
-    if not is_connected(session) or not is_upload_address(session, file):
+def _refusal(session: str, size: int | None) -> Refusal | None:
+    if public():
+        return Refusal(403, "This server is public and accepts no files.")
+    if not is_connected(session):
         return Refusal(
             403,
-            "This server gave no page this address for a file. Reload the page and choose the file again. Behind a "
-            "proxy, each browser must stay on one server (session affinity).",
+            "No page of this server asked for this file. Reload the page and choose it again. Behind a proxy, each "
+            "browser must stay on one server (session affinity).",
         )
     if size is None:
         return Refusal(411, "The request must say in Content-Length how many bytes it has.")

@@ -5,16 +5,14 @@ from functools import lru_cache
 import streamlit as st
 
 from ui.compute.queue import Queue
-from ui.server.limits import UNLIMITED, hosts, limits, public
-from ui.server.sent_files import accept_files, take_refusal
+from ui.server.limits import UNLIMITED, hosts, limits
+from ui.server.sent_files import guard_requests, take_refusal
 from ui.server.streamlit_private import (
     config,
     is_connected,
     names_our_host,
     runs_a_fragment,
     session_id,
-    take_no_files,
-    tell_no_metrics,
 )
 from ui.server.upload_folders import remove_abandoned_folders
 from ui.shell.fragments import fragment
@@ -28,10 +26,7 @@ def admit() -> None:
 
     Every page and fragment calls this, which shows that the session is in use.
     """
-    if public():
-        _close_addresses()
-    else:
-        accept_files()
+    guard_requests()
     _know_hosts()
     _clean_up()
     if not names_our_host(st.context.headers.get("Host", "localhost")):  # the first one; Streamlit refuses the others
@@ -60,13 +55,6 @@ def _wait() -> None:
 
 def _place() -> int:
     return seats().ask(session_id())
-
-
-@lru_cache(maxsize=1)
-def _close_addresses() -> None:
-    """Disable Streamlit's own endpoints for file uploads and metrics."""
-    take_no_files()
-    tell_no_metrics()
 
 
 @lru_cache(maxsize=1)
