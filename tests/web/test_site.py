@@ -440,17 +440,58 @@ def test_a_digit_is_drawn_and_read(site: Site) -> None:
     assert refused.startswith("The picture has 2 pixels; this model reads 8 × 8, which makes 64")
 
 
-def test_the_page_works_without_a_network_after_the_first_visit(folder, browser) -> None:
-    handler = functools.partial(Quiet, directory=str(folder))
+def test_a_typed_sentence_survives_a_change_of_language_and_of_model(site: Site) -> None:
+    """Also one that comes sooner after the last key than the model runs, and a detour through a model of images."""
+    site.open("?checkpoint=tiny-translator&language=en")
+    page, box = site.page, site.page.locator("textarea[name=sentence]")
+
+    def shown() -> list[str]:
+        return page.evaluate(
+            "[document.querySelector('.figure').ariaBusy, new URLSearchParams(location.search).get('sentence')]"
+        )
+
+    box.fill("The dog sleeps.")
+    page.get_by_label("Language", exact=True).select_option("fr")
+    assert eventually(page, shown, ["false", "The dog sleeps."])
+    expect(box).to_have_value("The dog sleeps.")
+    box.fill("The old dog sleeps.")
+    page.get_by_label("Modèle", exact=True).select_option("vit-digits")
+    page.wait_for_url("**checkpoint=vit-digits**")
+    page.get_by_label("Modèle", exact=True).select_option("tiny-bert")
+    assert eventually(page, shown, ["false", "The old dog sleeps."])
+    expect(box).to_have_value("The old dog sleeps.")
+    assert site.errors == []
+
+
+def test_the_page_works_without_a_network_after_the_first_visit(folder, tmp_path, browser) -> None:
+    """What lies beside the page is the server's; a model that was never loaded promises nothing."""
+    shutil.copytree(folder, tmp_path / "site")
+    (tmp_path / "site" / "blog").mkdir()
+    for path in ("blog/index.html", "other.html"):
+        (tmp_path / "site" / path).write_text(f"<title>{path}</title>")
+    handler = functools.partial(Quiet, directory=str(tmp_path / "site"))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     site = Site(f"http://127.0.0.1:{server.server_address[1]}", browser.new_page())
     site.open()
     site.page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+    for path in ("blog/", "other.html"):
+        site.page.goto(f"{site.address}/{path}")
+        assert site.page.title() in ("blog/index.html", "other.html")
+    for query in ("", "?language=en"):
+        site.page.goto(f"{site.address}/LICENSES.txt{query}")
+        expect(site.page.locator("pre")).to_contain_text("onnxruntime")
     server.shutdown()
     server.server_close()
-    site.open("?sentence=The+dog+sleeps.&language=en")
-    expect(site.page.locator(".answer")).to_have_text(ANSWERED)
+    for path in ("", "index.html"):
+        site.page.goto(f"{site.address}/{path}?sentence=The+dog+sleeps.&language=en")
+        expect(site.page.locator(".answer")).to_have_text(ANSWERED)
+    assert site.errors == []
+    site.page.get_by_label("Model", exact=True).select_option("tiny-bert")
+    answer = site.page.locator(".answer")
+    expect(answer).to_have_text(re.compile("^The model could not be loaded: "))
+    expect(answer.get_by_role("button", name="Try again")).to_be_visible()
+    expect(answer).not_to_contain_text("recorded")
     site.page.close()
 
 

@@ -29,6 +29,7 @@ class Site {
     this.asked = 0;
     this.opened = null; // what the worker says of the model that is open
     this.inside = null;
+    this.typed = {}; // the reader's own sentence and target, and their own picture
     this.bar = new LessonBar(this, site.lessons);
     document.head.append(make("style", { textContent: STYLE }));
     if (this.bar.lesson && !asked().includes("sentence=")) this.take(this.bar.step);
@@ -82,6 +83,7 @@ class Site {
   }
 
   ask() {
+    clearTimeout(this.typing);
     if (!this.opened) return;
     this.fit();
     this.host.setAttribute("aria-busy", "true");
@@ -150,7 +152,7 @@ class Site {
     const retry = make("button", { type: "button", textContent: this.texts.retry });
     retry.addEventListener("click", () => this.startWorker());
     this.answer.append(" ", retry);
-    this.showRecorded();
+    return this.showRecorded();
   }
 
   say(text, problem = false) {
@@ -519,13 +521,15 @@ class Site {
   area(label, value, name, placeholder = "") {
     const found = make("textarea", { value, rows: 1, placeholder, spellcheck: false, name });
     found.addEventListener("input", () => {
+      // The state is what the box says, at once; only the model waits for another key.
+      const { sentence, masked, isPlaced } = this.state;
+      const kept = name !== "sentence" || isKept(masked, sentence, found.value);
+      const opens = !isPlaced && !exampleOf(this.model, found.value);
+      Object.assign(this.state, { [name]: found.value, masked: kept ? masked : "", forced: [], cell: null, opens });
+      this.inside = null;
+      this.keep();
       clearTimeout(this.typing);
-      this.typing = setTimeout(() => {
-        const { sentence, masked } = this.state;
-        const kept = name !== "sentence" || isKept(masked, sentence, found.value);
-        const opens = !this.state.isPlaced && !exampleOf(this.model, found.value);
-        this.set({ [name]: found.value, masked: kept ? masked : "", forced: [], cell: null, opens });
-      }, TYPING);
+      this.typing = setTimeout(() => this.ask(), TYPING);
     });
     make("label", {}, make("span", { textContent: label }), found);
     return found;
@@ -644,14 +648,27 @@ class Site {
     this.set({ ...place, sentence, target, masked: "", forced: [], cell: null, opens: false });
   }
 
+  // What the reader typed belongs to them: the next model that reads the like opens with it.
+  keep() {
+    const { sentence, target, lesson } = this.state;
+    const { picture, kind, examples } = this.model;
+    if (lesson) return;
+    const isExample = examples.some((one) => one.sentence === sentence && one.target === target);
+    const own = { ...this.typed.text, sentence, ...(kind === "encoder-decoder" ? { target } : {}) };
+    this.typed[picture ? "picture" : "text"] = isExample ? null : own;
+  }
+
   change(checkpoint) {
+    this.keep();
     this.state.checkpoint = checkpoint;
-    Object.assign(this.state, openingOf(this.model), {
+    const { picture, kind } = this.model;
+    const typed = this.typed[picture ? "picture" : "text"];
+    Object.assign(this.state, openingOf(this.model), typed, kind === "encoder-decoder" ? {} : { target: "" }, {
       forced: [],
       removed: [],
       masked: "",
       isPlaced: false,
-      opens: false,
+      opens: Boolean(typed),
       cell: null,
       lesson: "",
     });
@@ -692,7 +709,9 @@ class Site {
       (response) => (response.ok ? response.arrayBuffer() : null),
       () => null,
     );
-    if (bytes) await this.draw(new Uint8Array(bytes), "recorded");
+    if (!bytes) return; // neither is there a network
+    this.answer.firstChild.append(` ${this.texts.recorded}`);
+    await this.draw(new Uint8Array(bytes), "recorded");
   }
 }
 
