@@ -18,7 +18,6 @@ from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.errors import NotEnoughMemoryError
 from transformer.families.lora import CONFIG as ADAPTER_CONFIG
-from transformer.families.lora import WEIGHTS as ADAPTER_WEIGHTS
 from transformer.families.lora import base_of, is_adapter
 from transformer.files.chats import with_prompt
 from transformer.files.languages import with_languages
@@ -49,7 +48,7 @@ _LOOKS_AGAIN = 30  # seconds between searches through the folders of other progr
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # opened by path, on a server for one person
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
-_STAMPED = (*_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS)
+_STAMPED = (".json", ".safetensors", ".txt", ".spm", ".model")  # how files end that determine a model
 
 
 def checkpoints_folder() -> Path:
@@ -306,42 +305,21 @@ def _translates(name: str) -> bool:
 
 
 @once_a_run
-def _stamp(path: Path) -> tuple[tuple[int, int], ...]:
-    """Return the size and modification time of every file that determines a model.
+def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return name, size and modification time of every file that may determine a model; they change if it is retrained.
 
-    They change if it is retrained. For an adapter, this includes the files of its base. Plain strings as paths make
-    this three times as fast.
+    For an adapter, this includes the files of its base.
     """
-    if os.path.isfile(path):
-        status = os.stat(path)
-        return ((status.st_size, status.st_mtime_ns),)
-    stamps = []
-    for file in _STAMPED:
-        try:
-            status = os.stat(f"{path}/{file}")
-        except OSError:
-            stamps.append((0, 0))
-        else:
-            stamps.append((status.st_size, status.st_mtime_ns))
-    if (0, 0) in stamps[: len(_FILES)] and os.path.isdir(path):  # sharded weights, or a tokenizer in other files
-        stamps.append((0, os.stat(path).st_mtime_ns))
-    if (config := stamps[_STAMPED.index(ADAPTER_CONFIG)]) != (0, 0) and (base := _base(path, config)) is not None:
-        stamps += _stamp(base)
-    return tuple(stamps)
-
-
-def _base(adapter: Path, changed: tuple[int, int]) -> Path | None:
-    """Return where the base of an adapter lies; ``None`` if it is not here, or is another adapter."""
     try:
-        base = _named_base(adapter, changed)
-    except (transformer.CheckpointError, OSError):
-        return None
-    return None if is_adapter(base) else base
-
-
-@lru_cache(maxsize=32)  # an error is not kept: a base that is missing may be fetched later
-def _named_base(adapter: Path, _changed: tuple[int, int]) -> Path:
-    return resolve(base_of(adapter))
+        if os.path.isfile(path):
+            status = os.stat(path)
+            return ((path.name, status.st_size, status.st_mtime_ns),)
+        files = [(file.name, file.stat()) for file in os.scandir(path) if file.name.endswith(_STAMPED)]
+        base = resolve(base_of(path)) if ADAPTER_CONFIG in dict(files) else None
+    except (transformer.CheckpointError, OSError):  # no folder, or a base that is not here
+        return ()
+    stamps = tuple(sorted((name, status.st_size, status.st_mtime_ns) for name, status in files))
+    return stamps if base is None or is_adapter(base) else stamps + _stamp(base)
 
 
 @lru_cache(maxsize=32)
