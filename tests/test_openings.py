@@ -11,7 +11,7 @@ import transformer
 from tests.shipped import SHIPPED
 from transformer.config import NEXT_SENTENCE
 from transformer.files.opening_file import OPENING, PLACE, Example, read_opening
-from transformer.heads.opening_checks import complaints, sharpest_heads
+from transformer.heads.opening_checks import complaints
 from transformer.runs.next_sentence import next_sentence
 
 TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks")
@@ -20,11 +20,10 @@ TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks")
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
-    """After another training, ``sharpest_heads`` proposes heads."""
     checkpoint, opening = transformer.load(path), read_opening(path)
     assert opening is not None, f"{path.name} needs an {OPENING}"
     wrong = [line for example in opening.examples for line in complaints(checkpoint, example)]
-    assert not wrong, "\n".join([*wrong, "sharpest_heads proposes others"])
+    assert not wrong, "\n".join(wrong)
     assert opening.first.answer and opening.first.looks_at and opening.first.least >= 0.5, "an opening claims something"
     assert opening.first.place.keys() == set(PLACE)
     # The token that is selected first is one of the rows that the text describes.
@@ -115,11 +114,6 @@ def test_a_class_that_a_pair_does_not_have_is_told(tiny_checkpoint, tmp_path: Pa
     ):
         example = Example(sentence, {"en": "Pair"}, {"en": "A pair."}, next_sentence=claimed)
         assert complaints(bert, example) == (() if found is None else (f"{sentence!r} {found}",))
-
-
-def test_heads_are_proposed_for_a_sentence(mine: Path) -> None:
-    found = sharpest_heads(transformer.load(mine), "The cat.", most=100)
-    assert len(found) == 3 * 2 * 2 and [head.mean for head in found] == sorted((h.mean for h in found), reverse=True)
 
 
 @pytest.mark.parametrize(

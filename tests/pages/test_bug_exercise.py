@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ from tests.conftest import ROOT
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from tests.shipped import SHIPPED
-from transformer.faults.catalogue import FAULTS, HEALTHY, diagnoses, diagnosis_of, next_with
+from transformer.config import ModelConfig
+from transformer.faults.catalogue import FAULTS, HEALTHY, diagnoses, diagnosis_of
 from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.faulty_run import experiment_with_bug, padded
@@ -37,6 +39,10 @@ def open_exercise(open_app: Callable[..., AppTest]) -> Callable[..., AppTest]:
         return app
 
     return open_case
+
+
+def first_case(fault: str, config: ModelConfig) -> int:
+    return next(number for number in count() if diagnosis_of(number, config).fault == fault)
 
 
 def outputs(app: AppTest) -> list[str]:
@@ -73,7 +79,7 @@ def test_nothing_gives_the_bug_away_before_the_guess(open_exercise, tiny_checkpo
 @pytest.mark.parametrize("fault", ["scale", "positions", "padding", "norm"])
 def test_the_numbers_are_the_library_s(open_exercise, tiny_checkpoint, fault: str) -> None:
     checkpoint = tiny_checkpoint("translator")
-    app = open_exercise("tiny-translator", next_with(fault, after=-1, config=checkpoint.config))
+    app = open_exercise("tiny-translator", first_case(fault, checkpoint.config))
     trace = transformer.trace(checkpoint, SENTENCE)
     found = experiment_with_bug(transformer.trace_of(padded(trace.run, len(trace.source))), fault)
     assert outputs(app)[0] == " ".join(found.answer_before.text.split())[:80] + "…" * (
@@ -88,7 +94,7 @@ def test_the_numbers_are_the_library_s(open_exercise, tiny_checkpoint, fault: st
 
 
 def test_a_bug_in_training_shows_what_the_tiny_models_write(open_exercise, tiny_checkpoint) -> None:
-    number = next_with("target", after=-1, config=tiny_checkpoint("gpt").config)
+    number = first_case("target", tiny_checkpoint("gpt").config)
     app = open_exercise("tiny-gpt", number)
     before, after = (trained_toy(name).learner.generate("gradient") for name in ("healthy", "shifted_target"))
     assert before == "gradient" != after
@@ -96,7 +102,7 @@ def test_a_bug_in_training_shows_what_the_tiny_models_write(open_exercise, tiny_
 
 
 def test_a_wrong_guess_names_both(open_exercise, tiny_checkpoint) -> None:
-    app = open_exercise("tiny-bert", next_with("norm", after=-1, config=tiny_checkpoint("bert").config))
+    app = open_exercise("tiny-bert", first_case("norm", tiny_checkpoint("bert").config))
     app.button(key="guess positions").click().run()
     is_fine(app)
     assert not app.success
@@ -122,7 +128,7 @@ def test_a_decoder_only_model_is_never_said_to_lack_a_padding_mask(open_exercise
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_a_short_sentence_is_no_problem(open_exercise, tiny_checkpoint, checkpoint: str) -> None:
-    number = next_with("positions", after=-1, config=tiny_checkpoint(checkpoint).config)
+    number = first_case("positions", tiny_checkpoint(checkpoint).config)
     app = open_exercise(checkpoint, number, sentence="a")
     app.button(key="guess positions").click().run()
     is_fine(app)
@@ -141,7 +147,7 @@ def test_a_model_that_reads_images_is_refused_in_a_sentence(
 def test_the_snippet_runs_the_checks(open_exercise, tiny_checkpoint, run_snippet) -> None:
     config = tiny_checkpoint("sentiment").config
     for fault in ("scale", "causal"):
-        app = open_exercise("tiny-sentiment", next_with(fault, after=-1, config=config))
+        app = open_exercise("tiny-sentiment", first_case(fault, config))
         app.button(key="guess norm").click().run()
         printed = run_snippet(next(code for code in codes(app) if "all_findings(checked)" in code))
         assert "fires=True" in next(line for line in printed.splitlines() if line.startswith(f"{fault} "))

@@ -66,15 +66,3 @@ def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
     turn, place = divmod(number, len(possible))
     random.Random(f"round {turn}").shuffle(possible)
     return possible[place]
-
-
-def next_with(fault: str, *, after: int, config: ModelConfig) -> int:
-    """Return the number of the first case after ``after`` that has ``fault``.
-
-    Raises:
-        ValueError: If none can have it.
-    """
-    possible = diagnoses(config)
-    if fault not in {diagnosis.fault for diagnosis in possible}:
-        raise ValueError(f"no case of this model can have {fault!r}")
-    return next(n for n in range(after + 1, after + 1 + 2 * len(possible)) if diagnosis_of(n, config).fault == fault)

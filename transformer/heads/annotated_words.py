@@ -190,15 +190,6 @@ def best_rule_precision(pairs: Sequence[AlignedPair]) -> float:
     return max(rights.values(), default=0) / max(1, asked)
 
 
-def error_rate(links: Mapping[int, Sequence[Links]], pairs: Sequence[AlignedPair]) -> float:
-    """Return the AER of ``links[k]``, the source word of each target word of pair k (−1: none)."""
-    agreed = both = 0
-    for index, chosen in links.items():
-        _, hits, _, count = _agreement(chosen, pairs[index])
-        agreed, both = agreed + hits, both + count
-    return 1 - agreed / both
-
-
 def _agreement(links: Links, pair: AlignedPair) -> tuple[int, int, int, int]:
     """Return (right words, |A ∩ S| + |A ∩ P|, words with a sure link, |A| + |S|)."""
     chosen = {(int(source), target) for target, source in enumerate(links) if source >= 0}

@@ -3,8 +3,8 @@
 The strongest activations show nothing about all others ("An Interpretability Illusion for BERT", Bolukbasi et al.
 2021). So every row of every sentence counts: the position of its strongest weight is assigned to one of a few exclusive
 kinds, compared with how often attention without a preference would fall there. Examples are drawn at random from each
-kind and from ten intervals of the strongest weight; rare ones are marked as rare. So what a head does in most rows is
-shown together with the rows in which it does something else.
+kind and from ten intervals of the strongest weight. So what a head does in most rows is shown together with the rows in
+which it does something else.
 
 Every row has three measures:
 
@@ -161,7 +161,6 @@ CROSS_KINDS = (
 N_INTERVALS = 10
 N_EXAMPLES = 3
 BATCH = 8  # sentences; the logits of every token of a batch are in memory
-RARE = 0.01  # share of all rows; intervals with less are marked as rare
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,11 +193,6 @@ class Interval:
     high: float
     share: float
     examples: tuple[Example, ...]
-
-    @property
-    def is_rare(self) -> bool:
-        """Whether the interval holds a share of rows below ``RARE``."""
-        return 0 < self.share < RARE
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,29 +1,12 @@
-"""Checks of the claims in ``opening.toml``, and a list of the heads with the sharpest attention."""
-
-from dataclasses import dataclass
-
-import numpy as np
+"""Checks of the claims in ``opening.toml``."""
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import Example
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edits import ablate_head
-from transformer.runs.head_places import LocatedAtHead
 from transformer.runs.next_sentence import next_sentence
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
-
-
-@dataclass(frozen=True)
-class SharpHead(LocatedAtHead):
-    """A head's map of one sentence.
-
-    It holds the mean over its rows of the largest weight on a word, and for each row (token read, token with the
-    largest weight, the weight).
-    """
-
-    mean: float
-    rows: tuple[tuple[str, str, float], ...]
 
 
 def complaints(checkpoint: Checkpoint, example: Example) -> tuple[str, ...]:
@@ -71,21 +54,6 @@ def answer_in(made: Trace, sentence: str) -> str:
     """Return the output of the model; for a model that continues a text, what follows ``sentence``."""
     text = made.text
     return (text.removeprefix(sentence) if made.source is None else text).strip()
-
-
-def sharpest_heads(checkpoint: Checkpoint, sentence: str, *, target: str = "", most: int = 5) -> tuple[SharpHead, ...]:
-    """Return the heads that attend to single words in this sentence, sharpest first, for an opening."""
-    made, found = trace(checkpoint, sentence, target=target or None), []
-    for view in made.attention_views():
-        words = [token.role == "" and any(map(str.isalnum, token.display)) for token in view.key]
-        for head in range(view.n_heads):
-            peaks = [_peak(view, head, row) for row in range(len(view.query))]
-            on_words = [weight if words[at] and (view.kind == "cross" or at != row) else 0.0
-                        for row, (at, weight) in enumerate(peaks)]  # fmt: skip
-            names = zip(view.query.displays, (view.key.displays[at] for at, _ in peaks), strict=True)
-            rows = tuple((*pair, weight) for pair, (_, weight) in zip(names, peaks, strict=True))
-            found.append(SharpHead(view.stack, view.kind, view.layer, head, float(np.mean(on_words)), rows))
-    return tuple(sorted(found, key=lambda head: -head.mean)[:most])
 
 
 def _peak(view: AttentionView, head: int, row: int) -> tuple[int, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.transformer import tiny
-from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, inapplicable, next_with
+from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, inapplicable
 from transformer.faults.fault_checks import CHECKS
 
 
@@ -36,17 +36,6 @@ def test_every_fault_has_a_check():
 def test_what_a_model_cannot_have_is_never_drawn(config, fault, reason):
     assert inapplicable(config) == {fault: reason}
     assert fault not in {diagnosis_of(number, config).fault for number in range(30)}
-    with pytest.raises(ValueError, match=f"can have '{fault}'"):
-        next_with(fault, after=0, config=config)
-
-
-@pytest.mark.parametrize("fault", [*FAULTS, "healthy"])
-def test_a_teacher_finds_the_next_case_with_a_fault(fault):
-    config = tiny.config()
-    number = next_with(fault, after=3, config=config)
-    assert number > 3
-    assert diagnosis_of(number, config).fault == fault
-    assert all(diagnosis_of(n, config).fault != fault for n in range(4, number))
 
 
 def test_cases_are_counted_from_0():

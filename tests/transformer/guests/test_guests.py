@@ -20,14 +20,11 @@ from transformer.errors import NotExposedError
 from transformer.files.checkpoints import Checkpoint
 from transformer.guests.guest_model import GuestModel
 from transformer.guests.text_cache import TextCache
-from transformer.interventions.activation_patching import contrast
-from transformer.interventions.path_patching import path_patching
 from transformer.layers.gradient_step import training_step
 from transformer.probes import Edit, record
 from transformer.runs.directions import Steering, direction_of
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.edits import ablate_edge, ablate_head, override_mask, patch, scale_head
-from transformer.runs.head_places import Head
 
 transformers = pytest.importorskip("transformers")
 
@@ -190,14 +187,6 @@ def test_steering_is_what_a_hook_in_their_code_does(opened, kind: str) -> None:
     plain = trace(checkpoint, TEXT)
     read = min(len(plain.target), len(steered.target))
     assert np.abs(steered.values("decoder.logits")[:read] - plain.values("decoder.logits")[:read]).max() > 1e-3
-
-
-def test_edges_need_queries_that_the_guest_exposes(opened) -> None:
-    checkpoint = opened("bloom")
-    both = contrast(trace(checkpoint, TEXT, strategy=Greedy(1)), TEXT.replace("mat", "map"))
-    receiver = Head("decoder", "self", 1, 0)
-    with pytest.raises(NotExposedError, match="queries and keys"):
-        path_patching(both, both.most_changed_turn, receiver)
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -20,7 +20,6 @@ from transformer.heads.annotated_words import (
     best_offset_share,
     best_rule_precision,
     directed_arcs,
-    error_rate,
     least_of_arcs,
     syntactic_tallies,
 )
@@ -152,9 +151,14 @@ def test_alignment_is_read_at_the_word_and_one_row_before() -> None:
 
 def test_the_error_rate_is_that_of_och_and_ney() -> None:
     possible = AlignedPair(PAIR.source, PAIR.target, frozenset({(0, 0), (1, 2)}), PAIR.possible)
-    assert error_rate({0: [0, 2, 1]}, [PAIR]) == 0.0
-    assert error_rate({0: [0, 2, 1]}, [possible]) == pytest.approx(1 - (2 + 3) / (3 + 2))
-    assert error_rate({0: [1, 1, -1]}, [PAIR]) == 1.0
-    assert error_rate({0: [0, -1, -1]}, [PAIR]) == pytest.approx(1 - (1 + 1) / (1 + 3))
+    source, target = [" I", " see", " it"], ["<s>", " je", " le", " vois"]
+    for links, pair, rate in (
+        ([0, 2, 1], PAIR, 0.0),
+        ([0, 2, 1], possible, 1 - (2 + 3) / (3 + 2)),
+        ([1, 1, 0], PAIR, 1.0),
+        ([0, 0, 0], PAIR, 1 - (1 + 1) / (3 + 3)),
+    ):
+        found = alignment_tallies(made(pointing([*links, 0], 3), target, source), pair)
+        assert 1 - found["aligned_next_aer"].shares[0, 0] == pytest.approx(rate)
     # the best rule is one word to the left, where the first word stays
     assert best_rule_precision([PAIR]) == pytest.approx(2 / 3)

@@ -154,7 +154,6 @@ def test_examples_are_of_their_kind_and_of_their_strength(tiny_checkpoint):
             assert len(intervals) == N_INTERVALS and sum(one.share for one in intervals) == pytest.approx(1)
             for interval in intervals:
                 assert all(interval.low - 1e-6 <= one.value <= interval.high + 1e-6 for one in interval.examples)
-                assert interval.is_rare == (0 < interval.share < 0.01)
                 assert len(interval.examples) == min(N_EXAMPLES, round(interval.share * habits.n_rows))
 
 
