@@ -233,7 +233,7 @@ def test_the_grid_shows_the_head_under_the_pointer_and_returns_the_one_clicked(i
 
 
 def test_a_head_of_the_small_maps_and_of_the_large_ones_is_told_to_python(in_the_app):
-    canvas = in_the_app("heads 6 8", width=1280, height=720)
+    canvas = in_the_app("heads 6 8", width=1280, height=1000)
     x, y, width, height = canvas.geometry["parts"][0][-1]
     canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
     canvas.says("head HeadChoice(layer=5, head=7)")

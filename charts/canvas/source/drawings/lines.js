@@ -50,8 +50,9 @@ export function controls(data) {
     chip.append(make("span", { className: "swatch" }), String(head));
     return chip;
   });
-  const all = button(say("all"), say("Show all heads"), () => show(data, heads));
-  const none = button(say("none"), say("Hide all heads"), () => show(data, []));
+  const some = (text, title, on) => button(text, title, () => show(data, on), { ariaLabel: title });
+  const all = some(say("all"), say("Show all heads"), heads);
+  const none = some(say("none"), say("Hide all heads"), []);
   const name = make("span", { textContent: say("heads") });
   const group = { className: "chips", role: "group", "aria-label": say("heads") };
   return [make("span", group, name, ...data.chips, all, none)];

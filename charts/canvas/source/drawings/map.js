@@ -59,8 +59,7 @@ export function scene(data, theme, width, view) {
     return [...cellMarks(part, share), ...over(part), ...chosen(part), below, ...other.marks];
   };
   // In a file, no wider than what is drawn.
-  const leaning = place.slanted ? place.longest * Math.cos(place.slant) + place.letter : 8;
-  const used = Math.max(place.plot[0] + place.plot[2] + leaning, key.right);
+  const used = Math.max(place.plot[0] + place.plot[2] + place.leaning + 8, key.right);
   return new Scene({
     ...bare,
     size: [theme.file ? Math.min(width, Math.max(used, 15 * theme.size)) : width, place.height + 12 + key.height + 4],

@@ -105,7 +105,8 @@ function placed({ rows, columns, column_pictures: pictures }, theme, options) {
   cellWidth = Math.min(cellWidth, widest);
   const plot = [left, top, cellWidth * columns.length, cellHeight * rows.length];
   const labelled = { letter, slant, slanted, longest, counted, rowRoom, labelRoom, titleLines };
-  return { ...labelled, width, cellWidth, cellHeight, plot, height: top + plot[3] };
+  const leaning = slanted ? Math.max(0, ...labels.map(overhang)) : 0; // of the labels, over the right edge
+  return { ...labelled, width, cellWidth, cellHeight, plot, leaning, height: top + plot[3] };
 }
 
 function zoomed(theme, place, metadata, { zoom, x, y }) {

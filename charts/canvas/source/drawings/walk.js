@@ -61,7 +61,7 @@ export class Walk {
     this.tokens = this.metadata.tokens.map((token, index) => {
       const explanation = `${token.text}, ${say("step {step}", { step: index + 1 })}`;
       const className = `token${special(token)}${token.given ? " given" : ""}`;
-      return button(token.text, explanation, () => this.move(index), { className });
+      return button(token.text, explanation, () => this.move(index), { className, ariaLabel: explanation });
     });
     this.line = make("div", { className: "line", role: "group", "aria-label": this.what }, ...before, ...this.tokens);
     this.sentence = make("div", { className: "sentence" });

@@ -406,8 +406,7 @@ export class Panel {
   onKey(event) {
     if (event.altKey || event.metaKey || event.ctrlKey) return;
     const { key } = event;
-    if (this.kind.keydown?.(this.data, event))
-      this.moveCursor(this.cursor); // says what it is on now
+    if (this.kind.keydown?.(this.data, event)) this.repeat();
     else if (ARROWS.includes(key))
       this.moveCursor(this.cursor ? this.scene.step(this.cursor, key, event.shiftKey) : this.scene.first);
     else if ((key === "Enter" || key === " ") && this.kind.isOn) this.paintAtCursor();
@@ -425,6 +424,11 @@ export class Panel {
     this.begin(this.cursor);
     this.end(true);
     this.moveCursor(this.cursor);
+  }
+
+  // Says what the cursor is on now.
+  repeat() {
+    if (this.cursor) this.moveCursor(this.cursor);
   }
 
   moveCursor(target) {

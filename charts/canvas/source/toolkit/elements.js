@@ -10,8 +10,10 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+// A sign is named after what it does, a word by itself.
 export function button(textContent, title, action, more = {}) {
-  const made = make("button", { type: "button", textContent, title, "aria-label": title, ...more });
+  const name = /\p{L}{2}/u.test(textContent) ? {} : { ariaLabel: title };
+  const made = make("button", { type: "button", textContent, title, ...name, ...more });
   made.addEventListener("click", action);
   return made;
 }

@@ -117,7 +117,7 @@ export class Player {
     const { run } = this;
     const { unfolded } = run;
     const press = (text, explanation, action, pressed) => {
-      const made = button(text, explanation, action, { className: "crumb", ariaLabel: null });
+      const made = button(text, explanation, action, { className: "crumb" });
       if (pressed !== undefined) made.setAttribute("aria-pressed", String(pressed));
       return made;
     };
