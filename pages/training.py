@@ -2,15 +2,11 @@
 
 from ui.lab.training_step import step_in_detail
 from ui.page.page import page
-from ui.shell.choice import chosen_option
-from views.training.curves import curves
 from views.training.live_training import now
-from views.training.time_lapse import time_lapse
+from views.training.training_sections import curves, time_lapse
 
 SECTIONS = {"early": curves, "time": time_lapse, "now": now, "step": step_in_detail}
 
 with page("training", strip=False) as p:
-    section = chosen_option(
-        p.text, "section", list(SECTIONS), key="training section", wrap=True, label_visibility="collapsed"
-    )
+    section = p.option("section", list(SECTIONS), key="training section", wrap=True, label_visibility="collapsed")
     SECTIONS[section](p)

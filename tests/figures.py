@@ -160,6 +160,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         token_boxes,
         vocabulary,
     )
+    from charts.figures.map_strip import map_strip
     from transformer.predictions.lens import WordProbabilities
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, trust_figure
@@ -169,7 +170,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.feed_forward import activation_curve_figure, unit_figures
     from views.lens import attribution_figures, lens_figures
     from views.positions import attention_change_figure, distance_figures, encoding_figures
-    from views.training import time_lapse_figures
 
     n, numbers = len(tokens), np.random.default_rng(11)
     rows = numbers.normal(size=(n, 16))
@@ -307,7 +307,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "stream_distance": stream_distance_figure.stream_distance(
             np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]
         ),
-        "map_strip": time_lapse_figures.map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], chosen=1),
+        "map_strip": map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], chosen=1),
         "merge_tree": token_boxes.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),
         "token_lengths": token_boxes.token_lengths({"this": tokens, "other": target}),
     }

@@ -8,8 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import pyarrow as pa
 
+from charts.figures.training_curves import DEV, TRAIN, loss_curves
 from charts.toolkit.figure_table import figure_table, plain
-from views.training.curve_figures import DEV, TRAIN, loss_curves
 
 
 def test_every_figure_of_the_package_has_a_table(figures):

@@ -164,8 +164,8 @@ def test_enlarge_refuses_what_is_no_enlargement(figures):
 def test_an_altair_figure_is_enlarged_like_the_others():
     import pandas as pd
 
+    from charts.figures.training_curves import rate_curve
     from charts.toolkit.altair_size import enlarge
-    from views.training.curve_figures import rate_curve
 
     figure = rate_curve(pd.DataFrame({"step": [0, 1], "learning_rate": [0.1, 0.2]}))
     before, after = figure.to_dict(), enlarge(figure, factor=2).to_dict()

@@ -89,7 +89,7 @@ VIEWS = (
     View("compare", box="second", nothing=page_text("compare")["second_empty"]),
     View("compare", {"compare_mode": "checkpoints"}),
     View("compare", {"compare_mode": "kinds"}),
-    View("training", {"training section": page_text("training")["section_step"]}),
+    View("training", {"training section": page_text("training")["section"]["step"]}),
     View("checkpoint", refuses=False),
     View("lessons", refuses=False),
     View("by_hand", refuses=False),

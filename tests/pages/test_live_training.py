@@ -45,7 +45,7 @@ def live(open_app: Callable[..., AppTest]) -> Iterator[AppTest]:
 
 
 def show(app: AppTest, section: str) -> AppTest:
-    choose_text(app, "training section", TEXT[f"section_{section}"])
+    choose_text(app, "training section", TEXT["section"][section])
     return app.run()
 
 

@@ -75,7 +75,7 @@ def test_pages_need_no_file(
     app.text_area(key="sidebar sentence").set_value("The dog is old.").run()
     is_fine(app)
     app = open_app("training", checkpoint="tiny-gpt", sentence=SENTENCE)
-    choose_text(app, "training section", TRAINING["section_now"])
+    choose_text(app, "training section", TRAINING["section"]["now"])
     app.run()
     app.button(key="toy start").click().run()
     is_fine(app)

@@ -25,17 +25,9 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
+from ui.page.kit import Kit
 from ui.words.texts import page_text
-from views.training.time_lapse_words import (
-    likely,
-    marked,
-    note,
-    per_token,
-    probability,
-    step_names,
-    story,
-)
-from views.training.training_view_model import TrainingViewModel, training_view_model
+from views.training.training_sections import Shown, marked, per_token, step_names, story
 
 TEXT = page_text("training")
 SENTENCE = "The old man told us a story, and the sea was cold."
@@ -61,7 +53,7 @@ def grown(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def open_section(open_app: Callable, grown: transformer.Checkpoint) -> Callable[..., AppTest]:
     def run(**address: str) -> AppTest:
         app = open_app("training", **{"checkpoint": "grown", "sentence": SENTENCE, **address})
-        return app.segmented_control(key="training section").set_value(TEXT["section_time"]).run()
+        return app.segmented_control(key="training section").set_value(TEXT["section"]["time"]).run()
 
     return run
 
@@ -71,11 +63,11 @@ def test_every_step_is_in_the_table_with_what_its_snapshot_answers(open_section:
     is_fine(app)
     moments = development(grown, SENTENCE)
     table = app.dataframe[0].value
-    assert table[TEXT["time_column_step"]].tolist() == [0, 300, 1700]
-    assert table[TEXT["time_column_text"]].tolist() == [" ".join(moment.text.split()) for moment in moments]
+    assert table[TEXT["column"]["step"]].tolist() == [0, 300, 1700]
+    assert table[TEXT["column"]["text"]].tolist() == [" ".join(moment.text.split()) for moment in moments]
     expected = [moment.log_probability for moment in moments]
-    np.testing.assert_allclose(table[TEXT["time_column_log"]], expected, rtol=1e-6)
-    change = table[TEXT["time_column_change"]].tolist()
+    np.testing.assert_allclose(table[TEXT["column"]["log"]], expected, rtol=1e-6)
+    change = table[TEXT["column"]["change"]].tolist()
     assert change[2] == 0.0 and change[0] > 0.0
     assert len(app.get("plotly_chart")) == 1
 
@@ -102,8 +94,8 @@ def test_the_time_lapse_of_a_run_that_continued_counts_its_own_steps(open_app: C
     is_fine(app)
     options = list(app.select_slider(key="training_step").options)
     assert options == ["random weights", "0 (started from en-fr-2017)", "400", "4,200 (final)"]
-    assert app.dataframe[0].value[TEXT["time_column_step"]].tolist() == [0, 400, 4200]
-    assert TEXT["time_column_step"] in app.dataframe[0].value
+    assert app.dataframe[0].value[TEXT["column"]["step"]].tolist() == [0, 400, 4200]
+    assert TEXT["column"]["step"] in app.dataframe[0].value
 
 
 def test_an_address_of_the_curves_opens_the_section_that_they_are_in(open_app: Callable, grown) -> None:
@@ -147,7 +139,7 @@ def test_a_broken_snapshot_is_a_sentence_and_the_others_are_shown(open_section: 
     app = open_section()
     assert not app.exception and not app.error
     assert "is not a complete safetensors file" in app.warning[0].value.replace("\\", "")
-    assert app.dataframe[0].value[TEXT["time_column_step"]].tolist() == [0, 1700]
+    assert app.dataframe[0].value[TEXT["column"]["step"]].tolist() == [0, 1700]
 
 
 def test_a_trainers_folder_is_a_time_lapse_with_its_losses(
@@ -159,10 +151,10 @@ def test_a_trainers_folder_is_a_time_lapse_with_its_losses(
     app = open_app("training", checkpoint="checkpoint-1500", sentence="The cat")
     assert not app.exception and not app.error
     assert TEXT["logged"].format(steps="1,000") in said(app)
-    app.segmented_control(key="training section").set_value(TEXT["section_time"]).run()
+    app.segmented_control(key="training section").set_value(TEXT["section"]["time"]).run()
     assert not app.exception and not app.error
     assert "checkpoint-500" in app.warning[0].value.replace("\\", "")
-    assert app.dataframe[0].value[TEXT["time_column_step"]].tolist() == [1000, 1500]
+    assert app.dataframe[0].value[TEXT["column"]["step"]].tolist() == [1000, 1500]
 
 
 def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable, grown, tmp_path: Path, monkeypatch):
@@ -172,7 +164,7 @@ def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable,
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
-    assert str(app.dataframe[0].value[TEXT["time_column_log"]][0])[:9] in printed.getvalue()
+    assert str(app.dataframe[0].value[TEXT["column"]["log"]][0])[:9] in printed.getvalue()
 
 
 # ---- words ----------------------------------------------------------------------------------------------------------
@@ -195,8 +187,14 @@ def moments_of(n_even: int, *, last: int | None = 700) -> list[Moment]:
     ]
 
 
-def shown_of(moments: list[Moment]) -> TrainingViewModel:
-    return training_view_model(moments, Head("decoder", "cross", 1, 3))
+def shown_of(moments: list[Moment]) -> Shown:
+    return Shown(tuple(moments), Head("decoder", "cross", 1, 3))
+
+
+class Words(Kit):
+    """A page of which only the texts are used."""
+
+    name, text = "training", TEXT
 
 
 def test_steps_have_names() -> None:
@@ -209,19 +207,17 @@ def test_steps_have_names() -> None:
     assert names == ["random weights", "0 (started from en-fr)", "700 (final)"]
 
 
-def test_a_note_says_what_the_training_began_with() -> None:
-    """4,200 steps that continued from another model did not begin with the random weights beside them."""
-    early, late = moments_of(1, last=4200)
-    random, card = replace(early, step=None, has_random_weights=True), "| began as | the checkpoint `en-fr-2017` |"
-    assert r"did not begin with them: it continued from en\-fr\-2017" in note(shown_of([random, late]), TEXT, card=card)
-    assert note(shown_of([random, late]), TEXT, card="") == TEXT["early_seed"].format(seed=0)
-    assert note(shown_of([early, late]), TEXT, card="") == ""
+def test_the_run_itself_is_without_random_weights() -> None:
+    early, late = moments_of(1)
+    random = replace(early, step=None, has_random_weights=True)
+    assert shown_of([random, early, late]).run == (early, late)
+    assert shown_of([random, late]).run == (random, late), "there is nothing else to compare"
 
 
-def test_green_is_explained_where_a_word_is_green() -> None:
-    first, last = (replace(moment, text=said) for moment, said in zip(moments_of(1), "ab", strict=True))
-    assert TEXT["time_green"] not in likely(first, last, TEXT)
-    assert likely(first, replace(last, text="a b"), TEXT).endswith(TEXT["time_green"])
+def test_green_is_explained_where_a_word_is_green(open_section: Callable) -> None:
+    app = open_section(checkpoint="tiny-gpt")
+    outputs = " ".join(element.value for element in app.markdown if element.value.startswith("#### "))
+    assert (TEXT["time_green"] in said(app)) == (":green[" in outputs)
 
 
 def test_the_words_that_answers_share_are_green_and_escaped() -> None:
@@ -233,16 +229,16 @@ def test_the_words_that_answers_share_are_green_and_escaped() -> None:
 
 
 def test_when_a_map_changed_most_in_words() -> None:
-    assert story(shown_of(moments_of(3)), TEXT) == (
+    assert story(Words(), shown_of(moments_of(3))) == (
         "The map of **Layer 1, head 3 of cross-attention** changes most between **steps 500 and 700**: 75% of its "
         "attention moves to other tokens."
     )
-    assert "steps 0 and final" in story(shown_of(moments_of(1, last=None)), TEXT)
+    assert "steps 0 and final" in story(Words(), shown_of(moments_of(1, last=None)))
 
 
 def test_probability_of_a_token_on_average() -> None:
-    assert probability(moments_of(0)[0]) == "60.7%"
-    assert probability(Moment(0, "", float("nan"), 0, 0.0, ())) == "–"
+    assert per_token(moments_of(0)[0].probability) == "60.7%"
+    assert per_token(Moment(0, "", float("nan"), 0, 0.0, ()).probability) == "–"
 
 
 def test_a_tiny_probability_is_not_mistaken_for_one_in_percent() -> None:

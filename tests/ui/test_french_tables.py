@@ -13,7 +13,7 @@ from tests.ui.test_languages import is_french
 from ui.shell.navigation import GROUPS
 from ui.words.texts import ROOT
 from ui.words.translations import read_texts
-from views.training.curves import _SHOWN
+from views.training.training_sections import SHOWN
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 SENTENCE = "the cat sat on the <b> $x$ </s>."
@@ -88,7 +88,8 @@ def test_a_page_and_what_its_tables_say_is_french(
     is_french(opened["fr"], page)
     shown = {code: tables(app) for code, app in opened.items()}
     known = [expression(template) for template in FRENCH if LETTERS.search(template)]
-    own = {text for text in read_texts(ROOT, page, "fr").values() if isinstance(text, str)}
+    texts = read_texts(ROOT, page, "fr")
+    own = {text for text in (*texts.values(), *texts.get("column", {}).values()) if isinstance(text, str)}
 
     def unknown(words: str) -> bool:
         return not any(template.fullmatch(words) for template in known)
@@ -100,7 +101,7 @@ def test_a_page_and_what_its_tables_say_is_french(
 
 
 def test_the_history_of_a_training_has_french_headings() -> None:
-    history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv").rename(columns=_SHOWN)
+    history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv").rename(columns=SHOWN)
     assert len(history.columns) > 5 and not [name for name in history if name not in FRENCH]
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.figures import vocabulary
+from charts.figures import live_curves, training_curves, vocabulary
 from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.style import escape
@@ -25,7 +25,6 @@ from views.attention import attention_row_figures
 from views.decoding import decoding_figures
 from views.feed_forward import unit_figures
 from views.lens import lens_figures
-from views.training import curve_figures, live_curves_figure
 
 PLOTLY = {"name", "text", "hovertext", "hovertemplate", "texttemplate", "customdata", "ticktext"}
 ALTAIR = {"title", "domain", "curve"}
@@ -89,12 +88,12 @@ def curves() -> dict:
     )
     steps, loss = [0, 1], np.array([2.0, 1.0])
     return {
-        "loss_curves": curve_figures.loss_curves(history),
-        "score_curve": curve_figures.score_curve(history, score="BLEU"),
-        "rate_curve": curve_figures.rate_curve(history),
-        "repeated_loss_curve": curve_figures.repeated_loss_curve(history.assign(value=loss)),
-        "live_loss": live_curves_figure.live_loss(loss, steps=steps, last_step=2),
-        "live_shares": live_curves_figure.live_shares({"words": loss / 4}, steps=steps, last_step=2),
+        "loss_curves": training_curves.loss_curves(history),
+        "score_curve": training_curves.score_curve(history, score="BLEU"),
+        "rate_curve": training_curves.rate_curve(history),
+        "repeated_loss_curve": training_curves.repeated_loss_curve(history.assign(value=loss)),
+        "live_loss": live_curves.live_loss(loss, steps=steps, last_step=2),
+        "live_shares": live_curves.live_shares({"words": loss / 4}, steps=steps, last_step=2),
     }
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from charts.figures.gradients import gradient_rows
+from charts.figures.map_strip import MAX_CELLS, map_strip
 from charts.figures.token_boxes import token_lengths
 from charts.toolkit import parts, style
 from charts.toolkit.figure_table import figure_table
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 from views.feed_forward.unit_figures import hidden_heatmap
-from views.training.time_lapse_figures import MAX_CELLS, map_strip
 
 N = 256
 

@@ -59,6 +59,11 @@ class Moment:
     is_cut: bool = False
     has_random_weights: bool = False
 
+    @property
+    def probability(self) -> float:
+        """Probability per token (geometric mean) of the finished model's output; NaN if there is none."""
+        return math.exp(self.log_probability / self.n_tokens) if self.n_tokens else math.nan
+
     def view(self, stack: str, layer: int, kind: str) -> AttentionView:
         """Return all heads of one attention layer.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from charts.canvas.attention_maps import attention_map
+from charts.figures.live_curves import live_loss, live_shares
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.errors import InputError
@@ -27,7 +28,6 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.figure_texts import problem_text
 from ui.words.texts import PageText, as_plain
-from views.training.live_curves_figure import live_loss, live_shares
 
 PATIENCE = 20.0  # seconds without a request until it stops; browsers rarely refresh background tabs
 _LOG = logging.getLogger(__name__)

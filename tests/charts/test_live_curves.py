@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from views.training.live_curves_figure import live_loss, live_shares
+from charts.figures.live_curves import live_loss, live_shares
 
 SHARES = {"right": [0.0, 0.5, 1.0], "on target": [0.1, 0.2, 0.9]}
 

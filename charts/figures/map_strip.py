@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -65,7 +65,7 @@ def map_strip(views: Sequence[AttentionView], *, head: int, names: Sequence[str]
     return figure.drawn()
 
 
-def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
+def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, Any], str]:
     """Return a map that fits a small figure: the largest weight of each block.
 
     Returns:

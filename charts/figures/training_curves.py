@@ -17,7 +17,7 @@ _LABELS = 60  # pixels for the axis labels of a curve, whatever their length
 TRAIN, DEV = "training batches", "dev split"
 
 
-def loss_curves(history: pd.DataFrame, *, loss: str = "loss (nats per token)") -> alt.LayerChart:
+def loss_curves(history: pd.DataFrame, *, loss: str = "loss (nats per token)") -> alt.TopLevelMixin:
     """Draw training and dev loss.
 
     ``history`` has the columns ``step``, ``train_loss``, ``dev_loss`` of history.csv; the dev column is empty between
@@ -44,7 +44,7 @@ def loss_curves(history: pd.DataFrame, *, loss: str = "loss (nats per token)") -
     return _curve(data, title=localize(loss), colour=colour, height=280, last=last)
 
 
-def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
+def score_curve(history: pd.DataFrame, *, score: str) -> alt.TopLevelMixin:
     """Draw the dev score by which the checkpoint was chosen; needs ``step`` and ``dev_score``."""
     require_columns(history, name="history", columns=["step", "dev_score"])
     data = history[["step", "dev_score"]].dropna().rename(columns={"dev_score": "value"})
@@ -52,7 +52,7 @@ def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
     return _curve(data, title=score, colour=CHOSEN, height=220, points=True, last=last)
 
 
-def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
+def rate_curve(history: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw the learning rate; needs ``step`` and ``learning_rate``."""
     require_columns(history, name="history", columns=["step", "learning_rate"])
     data = history[["step", "learning_rate"]].rename(columns={"learning_rate": "value"})
@@ -60,7 +60,7 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
     return _curve(data, title=say("training.learning_rate"), colour=BAR, height=190, last=last)
 
 
-def repeated_loss_curve(history: pd.DataFrame) -> alt.LayerChart:
+def repeated_loss_curve(history: pd.DataFrame) -> alt.TopLevelMixin:
     """Draw the loss of random tokens in their second copy; needs ``step`` and ``value``."""
     require_columns(history, name="history", columns=["step", "value"])
     title = say("training.repeated_loss")
@@ -75,7 +75,7 @@ def _curve(
     height: int,
     last: int,
     points: bool = False,
-) -> alt.LayerChart:
+) -> alt.TopLevelMixin:
     """Draw a line from step 0 to ``last``, and a ruler that follows the pointer to the nearest step.
 
     The curves of one run share their horizontal scale.

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from charts.figures.map_strip import map_strip
 from charts.toolkit import style
-from views.training.time_lapse_figures import map_strip
 
 NAMES = ("0", "<300>")
 

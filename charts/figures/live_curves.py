@@ -26,7 +26,7 @@ _HEIGHTS = {"loss": 150, "share": 205}  # the axes included
 _LABELS = 44  # pixels for the numbers of the vertical axis, so that both charts are aligned
 
 
-def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None = None) -> alt.LayerChart:
+def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None = None) -> alt.TopLevelMixin:
     """Draw the loss on a logarithmic axis over the steps 0 … ``last_step``.
 
     Args:
@@ -58,7 +58,7 @@ def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None
 
 def live_shares(
     shares: Mapping[str, Any], *, steps: Sequence[int], last_step: int, at: int | None = None
-) -> alt.LayerChart:
+) -> alt.TopLevelMixin:
     """Draw shares from 0 to 1, name → [step], over the steps; arguments as in ``live_loss``."""
     sizes = {"step": len(steps)}
     curves = {name: as_probabilities(values, name=name, axes=("step",), sizes=sizes) for name, values in shares.items()}
@@ -86,7 +86,7 @@ def _chart(
     title: str,
     scale: Mapping[str, Any],
     ticks: Sequence[float],
-) -> alt.LayerChart:
+) -> alt.TopLevelMixin:
     import altair as alt
 
     marked = len(steps) - 1 if at is None else require_index(at, name="at", size=len(steps))
@@ -95,7 +95,7 @@ def _chart(
         for name, values in curves.items()
         for index, (step, value) in enumerate(zip(steps, values, strict=True))
     ]
-    text = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}
+    text: dict[str, Any] = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}
     colour = alt.Color(
         "curve:N",
         scale=alt.Scale(domain=list(curves), range=list(colours)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from views.training.curve_figures import (
+from charts.figures.training_curves import (
     DEV,
     TRAIN,
     loss_curves,
