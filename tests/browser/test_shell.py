@@ -295,3 +295,16 @@ def test_a_model_with_one_stack_has_one_column(app: str, visit: Callable[..., Pa
         page = visit(f"{app}/?checkpoint={checkpoint}")
         expect(page.get_by_role("region", name=column, exact=True)).to_have_count(1)
         expect(page.get_by_role("region", name=other, exact=True)).to_have_count(0)
+
+
+def test_on_paper_there_is_no_sidebar_and_no_formula_is_cut(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}/attention?layer=1&head=1")
+    formulas = page.locator(".katex-display")
+    expect(formulas.first).to_be_attached()
+    expect(page.get_by_test_id("stSidebar")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.get_by_test_id("stSidebar")).to_be_hidden()
+    page.set_viewport_size({"width": 718, "height": 1000})  # of A4 without its margins
+    cut = """every => every.filter((one) => one.scrollWidth > one.clientWidth + 2)
+        .map((one) => one.querySelector("annotation")?.textContent)"""
+    assert eventually(page, lambda: formulas.evaluate_all(cut), [])
