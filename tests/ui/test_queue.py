@@ -79,21 +79,21 @@ def test_a_script_that_is_stopped_gives_its_slot_back() -> None:
 
 def test_a_page_that_waits_for_a_long_computation_lets_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SCRIPTS, "_lasts", SOON)
-    go = threading.Event()
+    begun, go = threading.Event(), threading.Event()
 
-    def script(go) -> None:
+    def script(begun, go) -> None:
         from ui.compute.jobs import LongJobs, this_session
         from ui.compute.queue import SCRIPTS
         from ui.compute.store import Store
 
         with SCRIPTS.slot(this_session()):
-            LongJobs(Store({"results": 1000})).result("a", "test", lambda _: go.wait(60))
+            LongJobs(Store({"results": 1000})).result("a", "test", lambda _: [begun.set(), go.wait(60)])
 
-    app = AppTest.from_function(script, args=(go,), default_timeout=SOON)
+    app = AppTest.from_function(script, args=(begun, go), default_timeout=SOON)
     page = threading.Thread(target=app.run)
     page.start()
-    assert until(lambda: len(SCRIPTS._inside) == 1), "the page has begun"
-    assert until(lambda: not SCRIPTS._inside), "it waits, and keeps no slot"
+    assert begun.wait(SOON) and until(lambda: SCRIPTS.ask("somebody") == 0), "the page waits, and keeps no slot"
+    SCRIPTS.leave("somebody")
     go.set()
     page.join(SOON)
     assert not app.exception

@@ -17,7 +17,6 @@ from typing import Generic, Literal, TypeVar
 from weakref import WeakValueDictionary, ref
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from transformer.probes import interruptible
 from ui.compute.queue import LOOK_AGAIN, SCRIPTS, Queue
@@ -238,10 +237,15 @@ class LongJobs:
         key, kind = (of, name), kind_of(name)
         if st.session_state.get(_STOPPED) == hash(key):
             st.caption(stopped or common("long.stopped"))
-            st.button(common("long.go_on"), icon=":material/play_arrow:", key=f"{kind} on", on_click=_go_on)
+            st.button(
+                common("long.go_on"),
+                icon=":material/play_arrow:",
+                key=f"{kind} on",
+                on_click=partial(st.session_state.pop, _STOPPED),
+            )
             return None
-        who, room = this_session(), st.empty()
-        while True:
+        who, room, job = this_session(), st.empty(), None
+        while job is None or job.stopped:  # it was about to end when this session joined it
             job = self._join(key, work, passes=passes, who=who)
             make_mine(job)
             try:
@@ -249,11 +253,17 @@ class LongJobs:
                 if not job.wait(_SHORT):
                     cancel = partial(_cancel, hash(key), ref(job), who, on_cancel)
                     here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
-                    _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
+                    with room.container(key=f"{here} bar", horizontal=True, vertical_alignment="center"):
+                        bar = st.progress(0.0)
+                        st.button(
+                            common("long.cancel"), icon=":material/close:", key=f"{here} cancel", on_click=cancel,
+                            width="content",
+                        )  # fmt: skip
+                    while not job.look(who):
+                        bar.progress(job.share, _words(job, doing, saying))
+                        job.wait(LOOK_AGAIN)
             finally:  # a rerun or a closed browser raises here, and not as an Exception
                 job.leave(who)
-            if not job.stopped:  # otherwise the job was about to end when this session joined it
-                break
         room.empty()
         if job.problem is not None:
             raise job.problem
@@ -281,32 +291,15 @@ jobs = LongJobs(store)
 
 def make_mine(job: Job) -> None:
     """Set this session's long job, of which there is only one, and leave the previous one."""
-    before = st.session_state.get(_MINE, _no_job)()
+    before = st.session_state.get(_MINE, lambda: None)()
     if before is not None and before is not job:
         before.leave(this_session(), at_once=True)
     st.session_state[_MINE] = ref(job)
 
 
-def _no_job() -> None:
-    """Stand in for the job of a session that has had none."""
-
-
 def this_session() -> Hashable:
     """Return an object that identifies the browser session."""
     return st.session_state.setdefault(_WHO, object())
-
-
-def _watch(
-    name: str, job: Job, who: Hashable, room: DeltaGenerator, cancel: Callable[[], None], words: Callable[[], str]
-) -> None:
-    with room.container(key=f"{name} bar", horizontal=True, vertical_alignment="center"):
-        bar = st.progress(0.0)
-        st.button(
-            common("long.cancel"), icon=":material/close:", key=f"{name} cancel", on_click=cancel, width="content"
-        )
-    while not job.look(who):
-        bar.progress(job.share, words())
-        job.wait(LOOK_AGAIN)
 
 
 def _words(job: Job, doing: str, saying: Callable[[int, int], str] | None) -> str:
@@ -320,11 +313,7 @@ def _words(job: Job, doing: str, saying: Callable[[int, int], str] | None) -> st
 def _cancel(what: int, of: "ref[Job]", who: Hashable, instead: Callable[[], None] | None) -> None:
     if (job := of()) is not None:
         job.leave(who, at_once=True)
-    if instead is None:
-        st.session_state[_STOPPED] = what
-    else:
+    if instead is not None:
         instead()
-
-
-def _go_on() -> None:
-    st.session_state.pop(_STOPPED, None)
+    else:
+        st.session_state[_STOPPED] = what

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, is_dataclass
 from threading import Lock
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import WeakSet, WeakValueDictionary
 
 import streamlit as st
 
@@ -93,12 +93,11 @@ class _Shelf:
     n_bytes: int = 0
 
 
-@dataclass
-class _Making:
-    """A value that is being computed, and the number of threads concerned."""
+class _OneAtATime:
+    """The lock of a value that is being computed, as long as a thread is concerned."""
 
-    lock: Lock = field(default_factory=Lock)
-    concerned: int = 0
+    def __init__(self) -> None:
+        self.lock = Lock()
 
 
 class Store:
@@ -113,7 +112,7 @@ class Store:
     def __init__(self, limits: Mapping[str, int], *, size_of: Callable[[Any, Collection[int]], int] = size_of) -> None:
         self._shelves = {name: _Shelf(limit, _LEAST.get(name, 1)) for name, limit in limits.items()}
         self._size_of = size_of
-        self._making: dict[Key, _Making] = {}
+        self._making: WeakValueDictionary[Key, _OneAtATime] = WeakValueDictionary()
         self._dropped: WeakSet[Any] = WeakSet()  # models
         self._n_dropped = 0  # bytes since free memory was last returned
         self._lock = Lock()
@@ -128,22 +127,15 @@ class Store:
         with self._lock:
             if key in shelf.values:
                 return _mark_used(shelf, key)
-            making = self._making.setdefault(key, _Making())
-            making.concerned += 1
-        try:
-            with making.lock:
-                with self._lock:
-                    if key in shelf.values:  # another thread has just made it
-                        return _mark_used(shelf, key)
-                with _show_waiting(wait):
-                    value = make()
-                self.keep(of, name, value)
-                return value
-        finally:
+            making = self._making.setdefault(key, _OneAtATime())
+        with making.lock:
             with self._lock:
-                making.concerned -= 1
-                if not making.concerned:
-                    del self._making[key]
+                if key in shelf.values:  # another thread has just made it
+                    return _mark_used(shelf, key)
+            with _show_waiting(wait):
+                value = make()
+            self.keep(of, name, value)
+            return value
 
     def known(self, of: Hashable, name: Name) -> Any | None:
         """Return the result if it is stored, else ``None``."""
