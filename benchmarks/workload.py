@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from transformer.config import ModelConfig
-from transformer.families.build import build_model
+from transformer.files.build import build_model
 from transformer.files.checkpoints import Checkpoint
 from transformer.text.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
 

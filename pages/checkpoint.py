@@ -6,12 +6,12 @@ from ui.shell.choice import tabs
 from ui.show.figures import show_source
 from views.checkpoint import contents
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel
-from views.checkpoint.family_view import family_view
+from views.checkpoint.guest_view import guest_view
 from views.checkpoint.packaged_form import packaged_form
 from views.checkpoint.upload_form import upload_form
 
 SECTIONS = {
-    "family": lambda p, _: family_view(p),
+    "family": lambda p, _: guest_view(p),
     "card": contents.show_card,
     "weights": contents.show_parameters,
     "settings": contents.show_settings,
@@ -23,7 +23,7 @@ with page("checkpoint", strip=False) as p:
     contents.show_shares(p, view_model)
     packaged_form(p)
     upload_form(p)
-    names = [name for name in SECTIONS if name != "family" or p.checkpoint.foreign]
+    names = [name for name in SECTIONS if name != "family" or p.checkpoint.is_guest]
     for name, tab in zip(names, tabs(p.text, names, key="checkpoint view"), strict=True):
         with tab:
             SECTIONS[name](p, view_model)

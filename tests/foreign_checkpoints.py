@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level, sentencepiece, unigram, word_piece
 
 BERT_NAMES = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
@@ -44,11 +44,6 @@ def _llama(path: Path, case: str = "llama 3, biases", **config: object) -> None:
 def _bert(path: Path, case: str = "bert, pre-training") -> None:
     settings = {"tokenizer_class": "BertTokenizer", **{f"{job}_token": text for job, text in BERT_NAMES.items()}}
     _write(path, case, word_piece(), settings, pad_token_id=0)
-
-
-def _deberta(path: Path) -> None:
-    settings = {"tokenizer_class": "BertTokenizer", **{f"{job}_token": text for job, text in BERT_NAMES.items()}}
-    _write(path, "deberta-v2", word_piece(), settings, pad_token_id=0)
 
 
 def _t5(path: Path, case: str = "t5") -> None:
@@ -98,7 +93,6 @@ FOREIGN: dict[str, Callable[[Path], None]] = {
     "hf-neox": lambda path: _llama(path, "gpt-neox"),
     "hf-bert": _bert,
     "hf-bert-classes": lambda path: _bert(path, "bert, classes"),
-    "hf-deberta": _deberta,
     "hf-t5": lambda path: _t5(path, "t5 1.1"),
     "hf-marian": _marian,
 }

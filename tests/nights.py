@@ -9,7 +9,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 # A family of each kind, with rare features: gated layers and windows; a convolution; relative positions in two stacks.
-FAMILIES_BY_DAY = ("hf-gemma2", "hf-deberta", "hf-t5")
+FAMILIES_BY_DAY = ("hf-gemma2", "hf-bert", "hf-t5")
 # Each pair has a model that writes and one that does not.
 KINDS_IN_TURN = (("translator", "bert"), ("gpt", "sentiment"))
 SHIPPED_BY_DAY = ("en-fr", "gpt-en", "sentiment", "vit-digits")

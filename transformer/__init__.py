@@ -22,7 +22,7 @@ _HOME = {
     "Probe": "probes",
     "record": "probes",
     "fast_path": "fast.shortcut",
-    "build_model": "families.build",
+    "build_model": "files.build",
     "Checkpoint": "files.checkpoints",
     "load": "files.checkpoints",
     "snapshot": "files.snapshots",

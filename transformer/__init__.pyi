@@ -5,8 +5,8 @@ from transformer.errors import CheckpointError as CheckpointError
 from transformer.errors import InputError as InputError
 from transformer.errors import NotFiniteError as NotFiniteError
 from transformer.errors import TraceFileError as TraceFileError
-from transformer.families.build import build_model as build_model
 from transformer.fast.shortcut import fast_path as fast_path
+from transformer.files.build import build_model as build_model
 from transformer.files.checkpoints import Checkpoint as Checkpoint
 from transformer.files.checkpoints import load as load
 from transformer.files.checkpoints import save as save

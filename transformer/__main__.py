@@ -12,12 +12,12 @@ from collections.abc import Sequence
 
 from transformer.commands.command_line import Command, run_command
 from transformer.commands.heads_command import HEADS
-from transformer.commands.hub_commands import FETCH, VERIFY
+from transformer.commands.hub_commands import FETCH
 from transformer.commands.model_commands import INSPECT, TRACE, TRANSLATE
 from transformer.commands.training_commands import EVALUATE, TRAIN
 from transformer.system.terminal import escape_output
 
-COMMANDS = (TRAIN, TRANSLATE, TRACE, EVALUATE, HEADS, INSPECT, FETCH, VERIFY)
+COMMANDS = (TRAIN, TRANSLATE, TRACE, EVALUATE, HEADS, INSPECT, FETCH)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -19,11 +19,11 @@ class Model(nn.Module):
     """Common base of the three models: configuration, named probes, initialisation.
 
     Attributes:
-        own_code: Whether the modules compute what they describe. Those of a guest (``transformer.guests``) do not: its
-            own code computes, and no part of it can run alone or be replaced.
+        is_guest: Whether the code of ``transformers`` computes, and the modules only describe what it does
+            (``transformer.guests``): no part of a guest can run alone or be replaced.
     """
 
-    own_code = True
+    is_guest = False
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -164,6 +164,23 @@ class Classifier(nn.Module):
         weight = real[..., None].to(hidden.dtype)  # [batch, position, 1]
         pooled = self.pooled((hidden * weight).sum(dim=1) / weight.sum(dim=1))
         return self.logits(self.projection(self.dropout(pooled)))
+
+
+class FirstTokenClassifier(nn.Module):
+    """logits = f(x₀ W + b) C + c, x₀ the first token's vector (Devlin et al. 2019, §4.1): [batch, class]."""
+
+    def __init__(self, config: ModelConfig, activation: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.d_model, config.d_model)
+        self.activation = activation
+        self.projection = nn.Linear(config.d_model, config.n_classes)
+        self.pooled = Probe("model")
+        self.logits = Probe("class")
+
+    def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        """Return logits [batch, class]."""
+        pooled = self.pooled(self.activation(self.dense(hidden[:, 0])))
+        return self.logits(self.projection(pooled))
 
 
 class NextSentence(nn.Module):

@@ -8,8 +8,8 @@ import pytest
 
 from tests.pages.conftest import codes, is_fine, open_path, said
 from tests.pages.test_stretched_positions import ANGLES
-from tests.transformer.families.gguf_files import token_keys, write_gguf
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.gguf_files import token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
 from ui.compute import loading
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.page_views import SIDEBAR, TRANSLATOR, VIEWS, WRITERS, View
 from tests.transformer.guests import tiny_guests, tiny_image_guests
-from transformer.families.foreign_folder import FAMILIES
+from transformer.guests.folder import FAMILIES
 from ui.words.texts import common
 
 pytest.importorskip("transformers")

@@ -75,7 +75,7 @@ def test_a_second_word_and_one_that_is_typed(open_app: Callable, tiny_checkpoint
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", ["hf-gemma2", "hf-neox", "hf-deberta", "hf-bert-classes", "hf-t5"])
+@pytest.mark.parametrize("checkpoint", ["hf-gemma2", "hf-neox", "hf-bert-classes", "hf-t5"])
 def test_other_families(
     open_app: Callable, families_folder: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str
 ) -> None:

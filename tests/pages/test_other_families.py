@@ -23,7 +23,7 @@ from ui.words.texts import page_text
 SOME = (*FAMILIES_BY_DAY, "hf-gpt2")
 MOST = by_day(FOREIGN, (*SOME, "hf-neox"))
 DECODERS = ("hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox")
-ENCODERS = ("hf-bert", "hf-bert-classes", "hf-deberta")
+ENCODERS = ("hf-bert", "hf-bert-classes")
 OPENED = [view for view in VIEWS if view.box == SIDEBAR]
 
 
@@ -71,7 +71,7 @@ def test_every_family_is_tried_by_day() -> None:
     assert set(tried) == FOREIGN.keys() and len(tried) == len(OPENED)
 
 
-ATTENTION = [(name, "encoder" if name in ("hf-bert", "hf-deberta", "hf-t5", "hf-marian") else "decoder")
+ATTENTION = [(name, "encoder" if name in ("hf-bert", "hf-t5", "hf-marian") else "decoder")
              for name in FOREIGN if name != "hf-bert-classes"]  # fmt: skip
 
 
@@ -96,7 +96,6 @@ def test_all_steps_of_a_head_and_its_arithmetic(
         assert r"\sqrt{d_k}" not in scaled and steps[2] == "3 scale"
     assert ("does not scale its products" in scaled) == (checkpoint == "hf-t5")
     assert (r"\tanh" in scaled) == (checkpoint == "hf-gemma2")
-    assert ("+ C + P" in scaled) == (checkpoint == "hf-deberta")
     assert ("share one head of keys" in said_by_step["1"]) == (checkpoint in ("hf-llama", "hf-gemma2"))
     assert ("b_Q" in said_by_step["1"]) == (checkpoint not in ("hf-t5", "hf-gemma2"))
     key = app.selectbox(key="attention_key")
@@ -144,7 +143,6 @@ def test_every_view_of_every_norm(
     assert ("The other formula" in seen["arithmetic"]) == (not rms)
     assert (text["parallel"] in seen["stream"]) == (checkpoint == "hf-neox")
     assert (text["sandwich"] in seen["stream"]) == (checkpoint == "hf-gemma2")
-    assert (text["convolution"] in seen["stream"]) == (checkpoint == "hf-deberta")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +157,7 @@ def test_the_claim_says_where_the_norm_of_this_model_stands(open_family: Callabl
     assert named == [claim]
 
 
-@pytest.mark.parametrize(("checkpoint", "norms"), [("hf-gemma2", 5), ("hf-deberta", 5), ("hf-bert", 4)])
+@pytest.mark.parametrize(("checkpoint", "norms"), [("hf-gemma2", 5), ("hf-bert", 4)])
 def test_norms_that_other_families_have_besides(open_family: Callable, checkpoint: str, norms: int) -> None:
     app = open_family("add_norm", checkpoint=checkpoint)
     choice = app.segmented_control(key="norm")
@@ -183,7 +181,7 @@ def test_the_feed_forward_layer_is_the_models_own(
         assert (r"\odot" in formulas(app)) == gated
         assert ("b_2" in formulas(app)) == (checkpoint not in ("hf-gemma2", "hf-t5"))
         if view == "words":
-            assert bool(app.info) == (checkpoint in ("hf-bert", "hf-deberta"))
+            assert bool(app.info) == (checkpoint == "hf-bert")
         if view == "token":
             (tmp_path / "checkpoints").unlink()
             (tmp_path / "checkpoints").symlink_to(families_folder)
@@ -197,7 +195,6 @@ def test_the_feed_forward_layer_is_the_models_own(
 @pytest.mark.parametrize(
     ("checkpoint", "formula"),
     [
-        ("hf-deberta", r"\sqrt{3 \cdot d_k}"),
         ("hf-llama", r"\theta'_i = (1 - \gamma_i)"),
         ("hf-neox", r"^{-2i/4}"),
         ("hf-marian", r"PE_{\text{pos},\,i+18}"),
@@ -208,8 +205,8 @@ def test_the_feed_forward_layer_is_the_models_own(
 def test_positions_are_the_models_own(open_family: Callable, checkpoint: str, formula: str) -> None:
     app = fine(open_family("positions", checkpoint=checkpoint))
     views = app.segmented_control(key="positions view").options
-    first = [] if checkpoint == "hf-deberta" else ["Another order"]
-    assert views[: len(first)] == first and ("Another order" in views) == bool(first)
+    first = ["Another order"]
+    assert views[:1] == first
     seen = {view: formulas(fine(app.segmented_control(key="positions view").set_value(view).run())) for view in views}
     described = "Rotation angles" if checkpoint in ("hf-llama", "hf-neox") else views[len(first)]
     assert formula in seen[described], seen
@@ -250,7 +247,7 @@ def test_nobody_is_sent_to_add_padding_where_there_is_none(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "checkpoint", by_day(["hf-deberta", "hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"], ("hf-deberta", "hf-t5"))
+    "checkpoint", by_day(["hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"], ("hf-bert", "hf-t5"))
 )
 def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
     """All pages are visited with three padding tokens after the sentence."""
@@ -273,12 +270,11 @@ def test_rows_of_e_are_multiplied_only_where_the_model_does_it(
     assert ("does not scale the row" in shown) is (not factor)
 
 
-@pytest.mark.parametrize("checkpoint", ["hf-bert", "hf-bert-classes", "hf-deberta", "hf-t5"])
+@pytest.mark.parametrize("checkpoint", ["hf-bert", "hf-bert-classes", "hf-t5"])
 def test_one_training_step_names_every_block(open_family: Callable, checkpoint: str) -> None:
     app = open_family("training", checkpoint=checkpoint)
     fine(app.segmented_control(key="training section").set_value("step").run())
     names = app.get("plotly_chart")[0].proto.spec
-    assert ("convolution" in names) == (checkpoint == "hf-deberta"), names
     assert ("classifier: dense layer" in names) == (checkpoint == "hf-bert-classes")
 
 

@@ -10,8 +10,8 @@ import pytest
 import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
-from tests.transformer.families.gguf_files import token_keys, write_gguf
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.gguf_files import token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
 from transformer.interventions.experiment import same_tokens
 from ui.compute import loading

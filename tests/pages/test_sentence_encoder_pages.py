@@ -9,7 +9,7 @@ import pytest
 import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
-from tests.transformer.families.test_sentence_encoders import TEXTS, saved
+from tests.transformer.guests.test_sentence_encoders import TEXTS, saved
 from transformer.layers.embedding_space import parts_of_cosine
 from ui.shell.navigation import ENTRIES
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import (
     byte_level,
     sentencepiece,

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.files.verify import TOLERANCE, verify
+from tests.transformer.guests.their_numbers import TOLERANCE, compare
 from transformer.heads.induction import induction_test
 from transformer.heads.prompt_batch import PAIRS, WHOLE, cases_of, prompt_batch, read_lines
 from transformer.runs.inputs import prompt_ids
@@ -117,6 +117,6 @@ def test_the_vector_and_the_maps_of_a_sentence_encoder_are_theirs(minilm: transf
 
 
 @pytest.mark.parametrize("name", ["smollm2", "minilm"])
-def test_verify_proves_them(name: str, request: pytest.FixtureRequest) -> None:
+def test_its_numbers_are_theirs(name: str, request: pytest.FixtureRequest) -> None:
     pytest.importorskip("transformers")
-    assert all(one.agrees for one in verify(request.getfixturevalue(name), lengths=(1, 5, 33)))
+    assert all(one.agrees for one in compare(request.getfixturevalue(name), lengths=(1, 5, 33)))

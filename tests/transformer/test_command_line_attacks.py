@@ -60,7 +60,6 @@ def refused(arguments: list[str], place: Path, capsys: pytest.CaptureFixture[str
     [
         "translate --checkpoint {}",
         "inspect {}",
-        "verify {}",
         "trace --checkpoint {} --sentence x",
         "evaluate --checkpoint {} --data empty",
         "heads --checkpoint {}",

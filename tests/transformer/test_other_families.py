@@ -34,7 +34,7 @@ SENTENCE = "The cat sat on the mat, and the dog slept."
 @pytest.fixture(scope="module", params=list(FOREIGN))
 def trace(request: pytest.FixtureRequest, family: Callable) -> transformer.Trace:
     checkpoint = family(request.param)
-    sentence = SENTENCE.replace("cat", "___") if request.param in ("hf-bert", "hf-deberta") else SENTENCE
+    sentence = SENTENCE.replace("cat", "___") if request.param == "hf-bert" else SENTENCE
     target = "Le chat dort." if checkpoint.config.kind == "encoder-decoder" else None
     return transformer.trace(checkpoint, sentence, target)
 
@@ -77,8 +77,6 @@ def test_the_rules_differ_as_the_families_do(family: Callable) -> None:
     assert not rule("hf-t5").is_scaled and rule("hf-t5").added == ("encoder.position_bias.values",)
     gemma = [rule("hf-gemma2", layer) for layer in (0, 1)]
     assert gemma[0].cap and {one.window for one in gemma} == {None, 6} and gemma[0].heads_a_key == 3
-    assert rule("hf-deberta").radicand == 3 * rule("hf-deberta").d_head
-    assert len(rule("hf-deberta").added) == 2
 
 
 def test_every_norm_worked_out_by_hand_is_the_recorded_one(trace: transformer.Trace) -> None:
@@ -100,16 +98,6 @@ def test_what_is_added_to_the_stream_is_what_it_grows_by(trace: transformer.Trac
             identity = residual_identity(trace, step, norm=norm)
             assert identity.largest_deviation < 1e-5 * np.abs(identity.total).max(), step.label
         assert len(additions(trace, stack, 1, norm=norm)) + 1 == len(stream_lengths(trace, stack)[0])
-
-
-def test_padding_breaks_no_sum_of_a_convolution_beside_a_layer(family: Callable) -> None:
-    trace = transformer.trace(family("hf-deberta"), "The ___ sat.", source_pads=2)
-    steps = sublayers(trace, "encoder")
-    assert [step.kind for step in steps[:4]] == ["self_attention", "feed_forward", "convolution", "self_attention"]
-    assert all(residual_identity(trace, step, norm="post").largest_deviation < 1e-4 for step in steps)
-    for row in range(len(trace.source)):  # rows of padding read a row of zeros
-        found = query_arithmetic(trace, "encoder", 0, "self", head=1, row=row)
-        assert found.value == pytest.approx(found.recorded, rel=1e-4, abs=1e-4)
 
 
 def test_two_norms_around_a_sublayer_and_the_update_is_behind_the_second(family: Callable) -> None:
@@ -142,7 +130,8 @@ def test_all_parts_on_the_direct_path_add_up_to_the_logits(trace: transformer.Tr
     projection = checkpoint.model.get_submodule(f"{stack}.vocabulary_projection")
     logits = vocabulary_matrix(checkpoint, stack)[0] @ sent
     logits = logits if projection.bias is None else logits + projection.bias.detach().numpy()
-    logits = logits if projection.cap is None else projection.cap * np.tanh(logits / projection.cap)
+    if cap := getattr(projection, "cap", None):
+        logits = cap * np.tanh(logits / cap)
     recorded = trace.values(f"{stack}.logits")[position]
     np.testing.assert_allclose(logits, recorded, atol=1e-3 * np.abs(recorded).max())
     assert (final is None) == (checkpoint.config.norm == "post")
@@ -152,7 +141,7 @@ def test_units_are_read_as_words_only_where_that_is_linear(family: Callable) -> 
     for name in FOREIGN:
         checkpoint = family(name)
         stack = "decoder" if checkpoint.config.has_decoder else "encoder"
-        assert (why_no_words(checkpoint, stack) is not None) == (name in ("hf-bert", "hf-deberta")), name
+        assert (why_no_words(checkpoint, stack) is not None) == (name == "hf-bert"), name
     trace = transformer.trace(family("hf-gemma2"), SENTENCE)
     assert unit_words(trace, "decoder", 0, 1, units=[3])[0].logits
 

@@ -71,11 +71,6 @@ def printed(*commands: tuple[str, ...]) -> list[tuple[int, str]]:
 
 @pytest.mark.slow
 def test_commands_about_a_checkpoint(folder: Path) -> None:
-    status, verified = output_of("-m", "transformer", "verify", str(folder))
-    assert status == 0 and not CONTROLS.search(verified)
-    assert r"1 not read: \u001b[2J\u001b]0;title\u0007\u009b31m\u007f\u202eexe\u2066\nequal within 1e-03" in verified
-    assert "\nequal within 1e-03" not in verified, "a name is no line of ours"
-
     commands = {
         ("inspect", str(folder)): 0,
         ("inspect", "--json", str(folder)): 0,

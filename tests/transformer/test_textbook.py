@@ -10,7 +10,7 @@ from torch.nn import functional as F
 
 from tests.transformer.tiny import SOURCE, TARGET, config, random_model, run
 from transformer.embedding import Embedding, embedding_table
-from transformer.families.build import build_model
+from transformer.files.build import build_model
 from transformer.layer_norm import LayerNorm
 from transformer.models import log_probabilities
 from transformer.probes import name_probes, record

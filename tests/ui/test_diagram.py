@@ -148,11 +148,6 @@ def test_a_blank_is_drawn_where_it_was_typed(tiny_checkpoint, sentence: str, rea
             ["LayerNorm", "Masked self-attention", "Add", "LayerNorm", "Feed-forward", "Add"],
             {"feed_forward": "parallel to attention: reads the layer's input"},
         ),
-        (
-            "hf-deberta",
-            ["Self-attention", "Add", "LayerNorm", "Feed-forward", "Add", "LayerNorm", "Convolution", "LayerNorm"],
-            {"self_attention": "separate terms in the scores", "convolution": "and is added to its output"},
-        ),
     ],
 )
 def test_layers_of_other_families_are_drawn_as_they_are(name, labels, notes, tmp_path):

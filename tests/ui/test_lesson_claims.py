@@ -15,6 +15,7 @@ from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.faulty_run import experiment_with_bug, padded
+from transformer.guests.partial_rotary import Rotary
 from transformer.heads.head_atlas import head_habits
 from transformer.heads.head_roles import head_roles
 from transformer.heads.role_files import load_corpus_roles
@@ -30,7 +31,6 @@ from transformer.runs.head_places import Head
 from transformer.runs.next_sentence import next_sentence
 from transformer.text.sentence_files import read_sentences
 from transformer.toy.toy_training import train_toy
-from transformer.variants.partial_rotary import Rotary
 from ui.shell.guidance.lesson_bar import nearest_word
 from ui.shell.guidance.lessons import Step, find_lesson
 from views.heads.heads_sections import BELOW as CARD

@@ -77,9 +77,9 @@ def test_a_large_model_takes_the_place_of_another(families_folder: Path, monkeyp
     monkeypatch.setenv(loading.FOLDER_VARIABLE, str(families_folder))
     load_trace("hf-gpt2", sentence="A cat.")
     first = weakref.ref(loading.load_checkpoint("hf-gpt2").model)
-    monkeypatch.setattr("transformer.families.memory.free_memory", lambda: 1000 if first() else 2**40)
+    monkeypatch.setattr("transformer.system.memory.free_memory", lambda: 1000 if first() else 2**40)
     assert loading.load_checkpoint("hf-llama").name == "hf-llama" and first() is None
-    monkeypatch.setattr("transformer.families.memory.free_memory", lambda: 1000)
+    monkeypatch.setattr("transformer.system.memory.free_memory", lambda: 1000)
     with pytest.raises(transformer.CheckpointError, match="GB of memory"):
         loading.load_checkpoint("hf-neox")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from transformer.config import ModelConfig
-from transformer.families.family_config import FamilyConfig
+from transformer.guests.guest_config import GuestConfig
 from ui.shell import focus, selectors
 from ui.shell.selectors import work_of
 
@@ -17,7 +17,7 @@ SIZES = {"vocabulary_size": 50, "d_model": 16, "n_heads": 2, "d_ff": 24, "n_enco
     [("t5", "text-to-text"), ("bart", "text-to-text"), ("marian", "encoder-decoder"), ("m2m_100", "encoder-decoder")],
 )
 def test_of_a_foreign_encoder_decoder_only_families_of_translators_translate(family: str, work: str) -> None:
-    assert work_of(FamilyConfig(family=family, **SIZES)) == work
+    assert work_of(GuestConfig(family=family, **SIZES)) == work
 
 
 def test_our_own_translates_unless_it_was_given_tasks() -> None:

@@ -25,14 +25,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer.guests.output_heads import TokenHead
 from transformer.layer_norm import RMSNorm
 from transformer.layers.residual_stream import CONVOLUTION, SUBLAYERS, Part, Values, array
 from transformer.masks import padding_mask
-from transformer.models import Classifier, Model
+from transformer.models import Classifier, FirstTokenClassifier, Model
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.lens import lens_stack
 from transformer.runs.traces import Trace
-from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,8 @@
-"""Commands about third-party checkpoints: ``fetch`` brings one here, ``verify`` checks one."""
+"""The command ``fetch``, which brings a third-party checkpoint here."""
 
-import json
 import os
-from dataclasses import asdict
 
-from transformer.commands.command_line import BAD_INPUT, JSON, Command, argument
-from transformer.system.terminal import one_line
+from transformer.commands.command_line import BAD_INPUT, Command, argument
 
 
 def _fetch(name: str, output: str | None, yes: bool) -> int:
@@ -56,36 +53,4 @@ FETCH = Command(
         ),
         argument("--yes", action="store_true", help="do not ask before the download"),
     ),
-)
-
-
-def _verify(folder: str, as_json: bool) -> int:
-    from transformer.attribution.verify_images import verify_images
-    from transformer.files.checkpoints import load
-    from transformer.files.verify import TOLERANCE, verify
-
-    checkpoint = load(folder)
-    found = verify_images(checkpoint) if checkpoint.config.reads_images else verify(checkpoint)
-    agrees = all(comparison.agrees for comparison in found)
-    if as_json:
-        rows = [asdict(comparison) for comparison in found]
-        print(json.dumps({"family": checkpoint.config.family, "agrees": agrees, "lengths": rows}))
-    else:
-        print(f"{one_line(checkpoint.name)}  {checkpoint.config.family}  {len(checkpoint.mapping)} tensors mapped")
-        print(f"{len(checkpoint.unread)} not read: {one_line(', '.join(checkpoint.unread)) or 'none'}\n")
-        of_images = found[0].pixels is not None
-        titles = f"{'pixels':>12}" if of_images else ""
-        print(f"{'tokens':>6}{'logits':>12}{'attention':>12}{titles}  map with the larger difference")
-        for row in found:
-            cells = f"{row.pixels:>12.1e}" if of_images else ""
-            print(f"{row.length:>6}{row.logits:>12.1e}{row.attention:>12.1e}{cells}  {row.map}")
-        print("\nequal" if agrees else "\nNOT equal", f"within {TOLERANCE:.0e}")
-    return 0 if agrees else 1
-
-
-VERIFY = Command(
-    "verify",
-    "compare a Hugging Face checkpoint with Hugging Face's own code (needs transformers)",
-    _verify,
-    (argument("folder", metavar="DIR"), JSON),
 )

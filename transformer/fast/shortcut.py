@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import singledispatch
 
 import torch
 from torch import Tensor
@@ -71,7 +70,6 @@ class Shortcut:
         return F.layer_norm(x, norm.weight.shape, norm.weight, norm.bias, norm.epsilon)
 
 
-@singledispatch
 def attend_fused(
     attention: MultiHeadAttention,
     query: Tensor,  # [batch, head, query, channel]

@@ -2,12 +2,10 @@
 
 A step computes a single position, and calling some fifty modules per layer would take longer than the matrix products;
 most of these modules are probes that record nothing. So the layer of ``transformer/decoder.py`` is computed here
-directly from its weights. The files of ``transformer/variants/`` register the parts of other families; any other part
-is called as it is.
+directly from its weights; any other part is called as it is.
 """
 
 from collections.abc import Callable
-from functools import singledispatch
 from types import NoneType
 
 import torch
@@ -127,7 +125,6 @@ def take_apart(layer: nn.Module) -> WritingLayer | None:
     return None if project is None else WritingLayer(layer, project)
 
 
-@singledispatch
 def head_projections(attention: nn.Module) -> HeadProjections | None:
     """Return the projections of an attention layer on its weights; ``None`` if its modules must be called."""
     if type(attention) is not MultiHeadAttention or not has_plain_projections(attention):
@@ -181,7 +178,6 @@ def plain_norm(norm: nn.Module) -> Callable[[Tensor], Tensor]:
     return lambda x: torch.layer_norm(x, shape, gamma, beta, epsilon)
 
 
-@singledispatch
 def plain_feed_forward(layer: nn.Module) -> Callable[[Tensor], Tensor]:
     """Return f(x W₁ + b₁) W₂ + b₂ on the weights of a ``FeedForward``, and any other layer unchanged."""
     if type(layer) is not FeedForward or {type(layer.input_projection), type(layer.output_projection)} != {nn.Linear}:

@@ -4,8 +4,8 @@ import random
 from dataclasses import dataclass
 
 from transformer.config import ModelConfig
-from transformer.families.family_config import FamilyConfig
 from transformer.faults.forward_faults import LIVE_FAULTS
+from transformer.guests.guest_config import GuestConfig
 
 HEALTHY = "healthy"
 TRAINING = {"causal": "no_causal_mask", "target": "shifted_target"}  # fault → its name in the tiny model's training
@@ -26,7 +26,7 @@ class Diagnosis:
 def inapplicable(config: ModelConfig) -> dict[str, str]:
     """Return the faults that a model cannot have, each with the reason as a name."""
     found = {}
-    if isinstance(config, FamilyConfig):  # the edits and the second model are written for the paper's layers
+    if isinstance(config, GuestConfig):  # the edits and the second model are written for the paper's layers
         found = dict.fromkeys(("scale", "norm"), "other_family")
         if config.positions == "disentangled":
             found["positions"] = "positions_inside"

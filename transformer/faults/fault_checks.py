@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from transformer.families.family_config import FamilyConfig
 from transformer.faults.checked_models import CheckedModel
 from transformer.faults.forward_faults import position_bias, score_names
+from transformer.guests.guest_config import GuestConfig
 
 PADS = 4
 _NOTHING = 1e-3  # smaller changes, relative to the usual size, are rounding
@@ -47,7 +47,7 @@ def scale(checked: CheckedModel) -> Finding | None:
     check does not apply to a model with other scores (another scale, a cap, other terms).
     """
     width = checked.model.config.d_head
-    if width == 1 or isinstance(checked.model.config, FamilyConfig):
+    if width == 1 or isinstance(checked.model.config, GuestConfig):
         return None
     _, tensors = checked.run()
     products, scores = [], []

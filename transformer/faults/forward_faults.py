@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from transformer.families.build import build_model
+from transformer.files.build import build_model
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import without_padding_mask
 from transformer.layers.positional_encodings import without_positions

@@ -2,21 +2,20 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
 
 from transformer.config import ModelConfig, PictureConfig
+from transformer.disk.gguf_file import is_gguf
 from transformer.disk.tensor_files import TensorFile, check_type
 from transformer.disk.whole_files import atomic_path, write_text
 from transformer.errors import CheckpointError, text_of
-from transformer.families.build import build_model, set_special_ids
-from transformer.families.foreign_folder import fields_of, open_model, read_json
-from transformer.families.framing import framing_of, padding_of
-from transformer.families.lora import Adapter, is_adapter, read_adapter
+from transformer.files.build import build_model
 from transformer.files.layout import (
     CARD,
     CONFIG,
@@ -25,7 +24,7 @@ from transformer.files.layout import (
     TOKENIZER,
     WEIGHTS,
     fingerprint,
-    is_foreign,
+    is_guest,
     own_config,
     random_fingerprint,
     shown_fingerprints,
@@ -33,10 +32,14 @@ from transformer.files.layout import (
     with_adapter,
 )
 from transformer.files.model_card import card_of
-from transformer.files.names import OWN_CODE, resolve
+from transformer.files.names import resolve
 from transformer.files.once import once
 from transformer.files.packaged_models import known_model
-from transformer.guests.opening import needs_own_code, open_guest, with_defaults
+from transformer.guests.folder import fields_of, read_json
+from transformer.guests.framing import framing_of, padding_of
+from transformer.guests.guest_config import GuestConfig
+from transformer.guests.lora import Adapter, is_adapter, read_adapter
+from transformer.guests.opening import open_guest, with_defaults
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
@@ -55,8 +58,7 @@ class Checkpoint:
     Attributes:
         weights: File within ``path`` that the model was read from (a snapshot has its own).
         frame: Ids around a text, if they differ from those of our own models.
-        mapping: For a third-party checkpoint, our name and the original name of every tensor.
-        unread: Original tensors that are not used.
+        unread: Tensors of a guest's files that are not used.
         adapter: The LoRA adapter that is merged into the weights, if any.
         prompt: Meaning of a typed text, if it is not plain text (``transformer.files.chats``).
         seed: Seed of random weights that replace those of the file (``transformer.files.untrained``), if any.
@@ -68,7 +70,6 @@ class Checkpoint:
     card: str
     weights: str = WEIGHTS
     frame: Framing | None = None
-    mapping: Mapping[str, str] = field(default_factory=dict, repr=False)
     unread: tuple[str, ...] = ()
     prompt: Prompt | None = None
     adapter: Adapter | None = None
@@ -118,41 +119,38 @@ class Checkpoint:
         return self.fingerprint[:SHORT_DIGITS]
 
     @property
-    def foreign(self) -> bool:
-        """Whether it is a third-party checkpoint, opened by its family."""
-        return bool(self.mapping)
+    def is_guest(self) -> bool:
+        """Whether it is a third-party model, which the code of ``transformers`` computes."""
+        return isinstance(self.config, GuestConfig)
 
 
 @torch.inference_mode(False)  # a model that is loaded inside inference mode could never be differentiated
-def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool = False) -> Checkpoint:
+def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
 
-    A directory in Hugging Face's layout can be opened: if its family is known, with our own layers
-    (``transformer.families``); otherwise its own code in ``transformers`` runs it (``transformer.guests``). So can a
-    GGUF file, and checkpoints that other programs keep on this computer, by name (``transformer.files.names``). No more
-    memory is allocated for the weights than their file justifies.
+    A directory in Hugging Face's layout, or a GGUF file, opens as a guest: the code of ``transformers`` computes
+    (``transformer.guests``). So do checkpoints that other programs keep on this computer, by name
+    (``transformer.files.names``). No more memory is allocated for the weights than their file justifies.
 
     Args:
-        path: Directory, file or name; ``transformers:`` in front of it means ``own_code``.
+        path: Directory, file or name.
         device: Where the model runs.
-        own_code: Whether ``transformers`` runs a model of a known family, too.
 
     Raises:
         CheckpointError: If a file is missing, broken, or does not fit the others; the message states both numbers.
     """
-    own_code = own_code or str(path).startswith(OWN_CODE)
-    path = resolve(str(path).removeprefix(OWN_CODE))
+    path = resolve(path)
     if is_adapter(path):
         adapter = read_adapter(path)
         base = resolve(adapter.base)
-        if not (base.is_dir() and is_foreign(base)):
+        if not (base.is_dir() and is_guest(base)):
             raise CheckpointError(
                 f"{path} changes the weights of {adapter.base[:200]}, which is not on this computer as a folder "
                 "in Hugging Face's layout"
             )
-        return _load_foreign(base, device, own_code=own_code, adapter=adapter)
-    if is_foreign(path):
-        return _load_foreign(path, device, own_code=own_code)
+        return _load_guest(base, device, adapter=adapter)
+    if is_guest(path):
+        return _load_guest(path, device)
     _check_files(path)
     try:
         config = own_config(path / CONFIG)
@@ -170,39 +168,22 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
     return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card_of(path))
 
 
-def _load_foreign(
-    path: Path, device: str | torch.device, *, own_code: bool, adapter: Adapter | None = None
-) -> Checkpoint:
-    changes = adapter.changes if adapter else None
+def _load_guest(path: Path, device: str | torch.device, *, adapter: Adapter | None = None) -> Checkpoint:
     if path.is_dir() and _pickles(path) and not any(path.glob("*.safetensors*")):
         raise _only_pickles(path)
     fields = fields_of(path)
     generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
-    as_guest = own_code or needs_own_code(path, fields)
-    opened = open_guest(path, fields, changes) if as_guest else open_model(path, fields, changes)
-    if opened.config.reads_images:
-        return Checkpoint(
-            path=path,
-            model=opened.model.to(device),
-            tokenizer=opened.model.images,
-            card=card_of(path),
-            mapping=opened.mapping,
-            unread=opened.unread,
-        )
-    fields = with_defaults(fields) if as_guest else fields
+    opened = open_guest(path, fields, adapter.changes if adapter else None)
+    model = opened.model.to(device)
+    found: dict[str, Any] = {"path": path, "model": model, "card": card_of(path), "unread": opened.unread}
+    found["adapter"] = replace(adapter, changes={}) if adapter else None
+    if model.images is not None:
+        return Checkpoint(**found, tokenizer=model.images)
+    fields = fields if is_gguf(path) else with_defaults(fields)  # a GGUF file names all that it has
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
-    pad = padding_of(opened.config, tokenizer)
-    set_special_ids(opened.model, pad=pad, separator=tokenizer.special.end)
-    return Checkpoint(
-        path=path,
-        model=opened.model.to(device),
-        tokenizer=tokenizer,
-        card=card_of(path),
-        frame=framing_of(opened.config, tokenizer, fields, generation),
-        mapping=opened.mapping,
-        unread=opened.unread,
-        adapter=replace(adapter, changes={}) if adapter else None,
-    )
+    frame = framing_of(model.config, tokenizer, fields, generation)
+    model.set_special_ids(pad=padding_of(model.config, tokenizer), separator=tokenizer.special.end)
+    return Checkpoint(**found, tokenizer=tokenizer, frame=frame)
 
 
 def load_weights(config: ModelConfig, file: Path) -> Model:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from transformer.families.foreign_folder import read_json
-from transformer.families.framing import framing_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.layout import CONFIG, GENERATION
+from transformer.guests.folder import read_json
+from transformer.guests.framing import framing_of
 from transformer.text.foreign.tokenizer import ForeignTokenizer
 
 

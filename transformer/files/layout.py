@@ -9,11 +9,11 @@ from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError, text_of
-from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config, read_fields
-from transformer.families.lora import base_of, is_adapter
 from transformer.files.names import resolve
 from transformer.files.packaged_models import known_model
-from transformer.guests.opening import guest_config, needs_own_code
+from transformer.guests.folder import fields_of, fingerprint_files, read_fields
+from transformer.guests.lora import base_of, is_adapter
+from transformer.guests.opening import guest_config
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -29,7 +29,7 @@ def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
     if (known := known_model(path)) is not None and not known.weights:
         return known.digest  # of the one file, which was hashed just now
     own: Iterable[Path] = (path / file for file in (weights, CONFIG, TOKENIZER))
-    for file in fingerprint_files(path) if is_foreign(path) else own:
+    for file in fingerprint_files(path) if is_guest(path) else own:
         with open(file, "rb") as content:
             while part := content.read(_AT_ONCE):
                 digest.update(part)
@@ -80,8 +80,8 @@ def shown_name(name: str) -> str:
     return name[: len("received-") + SHORT_DIGITS] if _UPLOADED.fullmatch(name) else name
 
 
-def is_foreign(path: Path) -> bool:
-    """Return whether a checkpoint is third-party: in Hugging Face's layout, or a GGUF file.
+def is_guest(path: Path) -> bool:
+    """Return whether a checkpoint opens as a guest: in Hugging Face's layout, or a GGUF file.
 
     In Hugging Face's layout, the config names a ``model_type``, which ours never do.
     """
@@ -93,21 +93,14 @@ def is_foreign(path: Path) -> bool:
         return False
 
 
-def config_of(path: Path, *, own_code: bool = False) -> ModelConfig:
-    """Return the configuration of a checkpoint directory, without its weights.
-
-    Args:
-        path: Directory or GGUF file.
-        own_code: As in ``transformer.load``.
+def config_of(path: Path) -> ModelConfig:
+    """Return the configuration of a checkpoint directory or a GGUF file, without its weights.
 
     Raises:
         ValueError: If it is invalid.
     """
     path = resolve(base_of(path)) if is_adapter(path) else Path(path)
-    if not is_foreign(path):
-        return own_config(path / CONFIG)
-    fields = fields_of(path)
-    return guest_config(path, fields) if own_code or needs_own_code(path, fields) else read_config(path, fields)
+    return guest_config(path, fields_of(path)) if is_guest(path) else own_config(path / CONFIG)
 
 
 def own_config(file: Path) -> ModelConfig:

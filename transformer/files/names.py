@@ -8,12 +8,10 @@ from pathlib import Path
 
 from transformer.disk.gguf_file import files_of
 from transformer.errors import CheckpointError
-from transformer.families.foreign_folder import FAMILIES, read_json
 from transformer.files.packaged_models import installed_models, packaged_model, path_of
 from transformer.files.trainer_folder import last_checkpoint
-from transformer.guests.opening import can_run
+from transformer.guests.folder import read_json, weight_files
 
-OWN_CODE = "transformers:"  # in front of a folder or name: its own code in ``transformers`` runs it
 CONFIG = "config.json"
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
@@ -76,8 +74,7 @@ def _hub_names() -> Iterator[str]:
             continue
         for snapshot in _folders(folder / "snapshots"):
             try:
-                fields = read_json(snapshot / CONFIG)
-                known = str(fields.get("model_type")) in FAMILIES or can_run(fields)
+                known = "model_type" in read_json(snapshot / CONFIG) and bool(weight_files(snapshot))
             except CheckpointError:
                 known = len(list(files_of(snapshot))) == 1
             if known:

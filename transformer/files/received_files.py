@@ -14,7 +14,7 @@ from pathlib import Path
 
 from transformer.errors import CheckpointError, text_of
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
-from transformer.files.layout import config_of, is_foreign
+from transformer.files.layout import config_of, is_guest
 from transformer.files.snapshots import is_snapshot
 from transformer.text.tokenizer_files import MAX_BYTES as MAX_TOKENIZER_BYTES
 
@@ -102,5 +102,5 @@ def _check_files(files: Mapping[str, bytes]) -> None:
 def _check_config(path: Path) -> None:
     config = config_of(path.parent)
     # For third-party models nothing is allocated in advance.
-    if not is_foreign(path.parent) and config.max_length > LONGEST_MODEL:
+    if not is_guest(path.parent) and config.max_length > LONGEST_MODEL:
         raise CheckpointError(f"{CONFIG}: max_length is {config.max_length}; at most {LONGEST_MODEL} is accepted")

@@ -75,13 +75,13 @@ def _earlier_checkpoint(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
     Raises:
         CheckpointError: If it cannot be opened, or belongs to a model with another configuration.
     """
-    found = load(folder, device=checkpoint.model.device, own_code=not checkpoint.model.own_code)
+    found = load(folder, device=checkpoint.model.device)
     if found.config != checkpoint.config:
         raise CheckpointError(
             f"{folder.name} is a model with another configuration than {checkpoint.name}; it is not an "
             "earlier step of it"
         )
-    return replace(checkpoint, path=folder, model=found.model, mapping=found.mapping, unread=found.unread)
+    return replace(checkpoint, path=folder, model=found.model, unread=found.unread)
 
 
 def quantise(matrix: Tensor) -> tuple[Tensor, Tensor]:

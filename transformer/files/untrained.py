@@ -7,7 +7,7 @@ from another checkpoint begins with trained ones.
 from dataclasses import replace
 
 from transformer.config import ModelConfig, PictureConfig
-from transformer.families.build import random_model
+from transformer.files.build import random_model
 from transformer.files.checkpoints import Checkpoint
 
 SEED = 0
@@ -15,7 +15,7 @@ SEED = 0
 
 def can_be_untrained(checkpoint: Checkpoint) -> bool:
     """Return whether this library trains such models, and so knows how their weights are initialised."""
-    return type(checkpoint.config) in (ModelConfig, PictureConfig) and not checkpoint.foreign
+    return type(checkpoint.config) in (ModelConfig, PictureConfig)
 
 
 def untrained(checkpoint: Checkpoint, *, seed: int = SEED) -> Checkpoint:

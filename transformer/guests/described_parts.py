@@ -17,8 +17,17 @@ from transformer.attention import MultiHeadAttention
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
 from transformer.errors import NotExposedError
-from transformer.families.family_config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
+from transformer.guests.described_layers import (
+    GatedFeedForward,
+    GroupedQueryAttention,
+    HalvedSinusoids,
+    ParallelLayer,
+    SandwichLayer,
+)
+from transformer.guests.guest_config import GuestConfig
+from transformer.guests.half_precision import HalfPrecisionLinear
+from transformer.guests.partial_rotary import PartialRotaryEncoding
 from transformer.guests.structure import (
     Factor,
     FoundAttention,
@@ -31,12 +40,6 @@ from transformer.guests.structure import (
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.positions import LearnedEncoding
 from transformer.probes import Probe
-from transformer.variants.family_embedding import HalvedSinusoids
-from transformer.variants.gated_feed_forward import GatedFeedForward
-from transformer.variants.grouped_attention import GroupedQueryAttention
-from transformer.variants.half_precision import HalfPrecisionLinear
-from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
-from transformer.variants.partial_rotary import PartialRotaryEncoding
 
 EXPERTS = "the units of its feed-forward layers, which are mixtures of experts"
 ATTENTION = "queries and keys, because its attention has its own code"
@@ -176,7 +179,7 @@ def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) 
     return SharedLinear(module, rows, factor)
 
 
-def describe_norm(found: FoundNorm | None, config: FamilyConfig) -> nn.Module:
+def describe_norm(found: FoundNorm | None, config: GuestConfig) -> nn.Module:
     """Return our norm with the guest's weights, or only the input and output of an unknown kind of norm."""
     if found is None:
         return NotExposed("a norm at this location: there is none")
@@ -195,6 +198,8 @@ def norm_of(found: FoundNorm, width: int) -> nn.Module:
     else:
         norm = RMSNorm(width, found.epsilon)
     _give(norm, "weight", stored, torch.ones(width), found.offset)
+    if found.offset:
+        norm.stored = found.module  # whose gain is another number than ours
     return norm
 
 
@@ -207,10 +212,10 @@ def _give(norm: nn.Module, name: str, stored: nn.Parameter | None, usual: Tensor
         setattr(norm, name, usual if stored is None else (stored.detach() + offset))
 
 
-def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, *, factor: Factor) -> nn.Module:
+def describe_attention(found: FoundAttention, config: GuestConfig, index: int, *, factor: Factor) -> nn.Module:
     """Return our attention with the guest's matrices, each in the order of our heads."""
     with torch.device("meta"):
-        if config.grouped:
+        if config.n_key_heads:
             attention: Any = GroupedQueryAttention(config, n_key_heads=config.n_key_heads)
         else:
             attention = MultiHeadAttention(config)
@@ -232,7 +237,7 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
         return attention
     attention.scale = call.scale
     attention.d_head, attention.n_heads = call.query.shape[-1], call.query.shape[1]
-    if config.grouped:
+    if config.n_key_heads:
         attention.score_cap = call.cap
         attention.window = config.windows[index] if config.windows else None
         for name in ("query_norm", "key_norm"):
@@ -248,7 +253,7 @@ def _projection(found: FoundProjection | None) -> nn.Module:
     return linear(found.module, found.rows, found.factor)
 
 
-def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, *, factor: Factor) -> nn.Module:
+def describe_feed_forward(found: FoundFeedForward | None, config: GuestConfig, *, factor: Factor) -> nn.Module:
     """Return our feed-forward layer with the guest's matrices; for experts, only output and router."""
     if found is None:
         return NotExposed("its feed-forward layers")
@@ -280,7 +285,7 @@ def _unknown_activation(_: Tensor) -> Tensor:
     raise not_exposed("its activation function")
 
 
-def describe_layer(found: FoundLayer, config: FamilyConfig, index: int, *, causal: bool) -> nn.Module:
+def describe_layer(found: FoundLayer, config: GuestConfig, index: int, *, causal: bool) -> nn.Module:
     """Return one of our layers, with the order of norms and sums that was found."""
     with torch.device("meta"):
         if found.order == "parallel":

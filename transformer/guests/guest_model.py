@@ -4,60 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from transformer.families.family_config import FamilyConfig
+from transformer.embedding import segment_numbers
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.guests import described_parts as parts
 from transformer.guests.attention_function import GuestPass, current_pass, show, watch_softmax, watched
+from transformer.guests.guest_config import GuestConfig
+from transformer.guests.half_precision import HALF_TYPES, keep_half
+from transformer.guests.output_heads import Pooling, ScaledProjection, TokenHead
 from transformer.guests.structure import Factor, FoundFeedForward, FoundLayer, FoundStack, find_norm
 from transformer.guests.text_cache import TextCache, cache_argument
 from transformer.guests.trial_pass import Trial, close, same
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.masks import padding_mask
-from transformer.models import Model
-from transformer.pictures.image_patches import ImageInput, ImageTokenizer
+from transformer.models import FirstTokenClassifier, Model
+from transformer.pictures.image_patches import ImageTokenizer
 from transformer.probes import Probe, current_recording, is_recording, is_watched, name_probes, record
-from transformer.variants.half_precision import HALF_TYPES, keep_half
-from transformer.variants.output_heads import FirstTokenClassifier, Pooling, ScaledProjection, TokenHead
 
 _SAME = 1e-4  # of the largest number of a hidden state; another order of sums gives less
 _STEPS = (".mean", ".std", ".mean_square", ".normalized")  # steps of a norm that have no name in the network's code
-
-
-@dataclass(frozen=True)
-class GuestConfig(FamilyConfig):
-    """A ``FamilyConfig`` of a model that runs with its own code.
-
-    Attributes:
-        architecture: The class in ``transformers``.
-        n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
-        image: What is read of an image; ``None`` for a model that reads no images.
-        position_kinds: For each stack, how it encodes positions: no kind, one or several.
-    """
-
-    architecture: str = ""
-    n_experts: int = 0
-    image: ImageInput | None = None
-    position_kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-    def positions_in(self, stack: str) -> str:
-        """Return the first kind of positions of a stack, or "none"."""
-        return next(iter(self.kinds_in(stack)), "none")
-
-    def kinds_in(self, stack: str) -> tuple[str, ...]:
-        """Return all kinds of positions of a stack."""
-        return dict(self.position_kinds).get(stack, ())
-
-    @property
-    def reads_images(self) -> bool:
-        """Whether the tokens are patches of an image."""
-        return self.image is not None
 
 
 class _Reached(Exception):
@@ -92,7 +63,7 @@ def _carried(carrier: nn.Module, carries: type, *args: Any, **kwargs: Any) -> An
 class GuestStack(nn.Module):
     """The encoder or the decoder of a guest, described by our modules."""
 
-    def __init__(self, config: FamilyConfig, found: FoundStack, *, causal: bool) -> None:
+    def __init__(self, config: GuestConfig, found: FoundStack, *, causal: bool) -> None:
         super().__init__()
         self.pad_id: int | None = None
         self.embedding = _describe_embedding(found, config)
@@ -114,14 +85,17 @@ class GuestEmbedding(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
+        self.pad_id: int | None = None
+        self.separator_id = -1  # no token ends a segment
         self.token = Probe("position", "model")
 
 
-def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
+def _describe_embedding(found: FoundStack, config: GuestConfig) -> nn.Module:
     embedding: Any = GuestEmbedding()
     embedding.table = found.token_table or parts.NotExposed("the table of its embeddings")
     embedding.scale = found.token_scale or 1.0
     embedding.segment = None if found.segment is None else Probe("position", "model")
+    embedding.segment_table = found.segment_module
     embedding.position_encoding = None
     if found.position_rows is not None:
         embedding.position_encoding = parts.describe_positions(found)
@@ -142,15 +116,21 @@ class GuestModel(Model):
 
     ``network`` computes. ``encoder`` and ``decoder`` describe it with the modules of our models, its matrices, and
     probes. Hooks in the network pass its activations through these probes, which record and edit them.
+
+    Attributes:
+        classes: The classes of ``transformers`` that compute: the network, its layers, their attention.
     """
 
-    own_code = False
+    is_guest = True
 
     def __init__(self, config: GuestConfig, network: nn.Module, stacks: Mapping[str, FoundStack]) -> None:
         super().__init__(config)
         self.network: Any = network
         self.own_hooks: set[int] = set()
         self.agreement: Any = None  # of its trial passes with its own maps (``transformer.guests.agreement``)
+        layers = [layer for found in stacks.values() for layer in found.layers]
+        parts_of_layers = (part for layer in layers for part in (layer.block, layer.self_attention.module))
+        self.classes = tuple(dict.fromkeys((type(network), *map(type, parts_of_layers))))
         self.images = None if config.image is None else ImageTokenizer(config.image)
         self._carriers = {name: found.carrier for name, found in stacks.items()}
         self._carries: dict[str, Any] = {name: found.carries for name, found in stacks.items()}
@@ -198,6 +178,13 @@ class GuestModel(Model):
                 raise parts.not_exposed("which of its parts each of its parameters belongs to")
             yield name, parameter
 
+    def set_special_ids(self, *, pad: int | None, separator: int | None) -> None:
+        """Make the encoder mask ``pad``, or no token if it is None, and end a segment at ``separator``."""
+        self.config = replace(self.config, pad_id=pad)
+        if self.config.has_encoder:
+            embedding: Any = self.encoder.embedding
+            embedding.pad_id, embedding.separator_id = pad, -1 if separator is None else separator
+
     def not_exposed(self, name: str) -> Exception | None:
         """Return the error for an activation that this guest does not expose, or None."""
         module: Any = self
@@ -218,7 +205,11 @@ class GuestModel(Model):
             return self._hidden("encoder", self.network, ids.shape, pixel_values=pixels)
         mask = padding_mask(ids, self.config.pad_id).long()
         network = self.network.get_encoder() if self.config.has_decoder else self.network
-        return self._hidden("encoder", network, ids.shape, input_ids=ids, attention_mask=mask)
+        given = {"input_ids": ids, "attention_mask": mask}
+        if (n_segments := self.config.n_segments) > 1:
+            embedding: Any = self.encoder.embedding
+            given["token_type_ids"] = segment_numbers(ids, embedding.separator_id, embedding.pad_id, n_segments)
+        return self._hidden("encoder", network, ids.shape, **given)
 
     def decode(
         self, ids: Tensor, memory: Tensor | None = None, source_ids: Tensor | None = None, start: int = 0
@@ -402,7 +393,10 @@ def _projection(head: nn.Linear, *, scale: float, cap: float | None, bias: Tenso
     with torch.device("meta"):
         projection = ScaledProjection(*head.weight.shape[::-1], bias=False, scale=scale, cap=cap)
     projection.weight = stored["weight"]
-    projection.bias = stored.get("bias") if bias is None else nn.Parameter(bias, requires_grad=False)
+    projection.bias = stored.get("bias")
+    if bias is not None:  # a buffer of the network, not one of its parameters
+        del projection._parameters["bias"]
+        projection.bias = bias
     if projection.weight.dtype in HALF_TYPES:
         keep_half(projection)
     return projection
@@ -663,13 +657,15 @@ class _Hooks(_Watch):
             def tokens(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
                 vectors = output if scale == 1.0 else output * scale
                 shown = embedding.token(vectors)
-                if found.segment is not None:
+                if found.segment is not None and found.segment_module is None:
                     constant = found.segment.expand_as(vectors)
                     if (edited := embedding.segment(constant)) is not constant:
                         shown = shown + (edited - constant)
                 return output if shown is vectors else shown / scale
 
             self.after(found.token_table, tokens)
+        if found.segment_module is not None:
+            self.after(found.segment_module, lambda _, __, output: embedding.segment(output))
         if found.position_module is not None:
 
             def positions(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:

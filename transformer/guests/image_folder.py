@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.errors import CheckpointError
-from transformer.families.foreign_folder import read_json
+from transformer.guests.folder import read_json
 from transformer.pictures.image_patches import ImageInput
 from transformer.pictures.preprocessing import Preprocessing, preprocessing_of
 

@@ -1,10 +1,15 @@
-"""Opening a checkpoint as a guest: config, weights, and a trial pass that finds its parts."""
+"""Opening a third-party model as a guest.
+
+config → size on the meta device against the free memory → our tensors → the class of ``transformers`` with them →
+trial passes → description of its parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,33 +17,34 @@ import torch
 from torch import Tensor, nn
 
 from transformer.disk.config_limits import check_config
-from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
+from transformer.disk.gguf_file import GgufFile, is_gguf
 from transformer.errors import CheckpointError, NotEnoughMemoryError, text_of
-from transformer.families.foreign_folder import FAMILIES, check_not_quantised, gives_vectors, pooling_of
-from transformer.families.lora import Change, add_change, check_all_fit
-from transformer.families.memory import check_memory
-from transformer.families.rope import rotary_of
-from transformer.families.values import Values, class_names
-from transformer.families.weights import all_finite, weight_files
 from transformer.guests.agreement import compare_passes
 from transformer.guests.attention_function import register
 from transformer.guests.bounded_build import bounded_build, size_of_network
-from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
-from transformer.guests.half_weights import fill_placeholders, kept_half, placeholder
+from transformer.guests.config_fields import Values, check_fields, class_names, wrong_field
+from transformer.guests.folder import check_not_quantised, config_place, gives_vectors, pooling_of
+from transformer.guests.gguf import rope_factors
+from transformer.guests.guest_config import GuestConfig
+from transformer.guests.guest_model import GuestModel, describe_output
+from transformer.guests.half_precision import fill_placeholders, kept_half, placeholder
 from transformer.guests.image_folder import image_class, image_input
 from transformer.guests.image_trial import tried_on_images
+from transformer.guests.lora import Change
+from transformer.guests.partial_rotary import PartialRotaryEncoding
 from transformer.guests.position_kinds import find_positions
+from transformer.guests.rotary_settings import rotary_of
 from transformer.guests.structure import FoundStack, check_layers, find_stacks
+from transformer.guests.tensors import Tensors, all_finite, check_layers_fit, count, open_tensors
 from transformer.guests.trial_pass import N_SOURCE, longest_trial, trial_inputs, trial_pass
 from transformer.pictures.image_patches import N_SPECIAL
-from transformer.text.foreign.connection import EXTRA
-from transformer.variants.partial_rotary import PartialRotaryEncoding
+from transformer.system.memory import check_memory
 
 _UNREAD = ("auto_map", "attn_implementation", "experts_implementation", "output_attentions", "output_hidden_states")
 _BEFORE_PATCHES = 16  # tokens in front of the patches of an image: [CLS], registers
 _SOUND_INPUTS = ("input_features", "input_values")  # a spectrogram, or the samples of a sound
-_COUNTED = "position_ids"  # a buffer 0, 1, 2 … that older checkpoints hold (BERT, XLM-R); the network makes its own
 _TASKS = {
+    "MTModel": "encoder-decoder",
     "ForCausalLM": "decoder-only",
     "LMHeadModel": "decoder-only",
     "ForMaskedLM": "encoder-only",
@@ -49,6 +55,7 @@ _TASKS = {
     "Seq2SeqLM": "encoder-decoder",
     "Model": "encoder-only",
 }
+_WITHOUT_A_HEAD = {"BertForPreTraining": "BertForMaskedLM"}  # that of the next sentence is not read
 
 
 @dataclass(frozen=True)
@@ -56,68 +63,56 @@ class OpenedGuest:
     """A guest as it was opened.
 
     Attributes:
-        mapping: The name of every tensor, which is the guest's own.
         unread: Stored tensors that the network does not have.
     """
 
     model: GuestModel
-    config: GuestConfig
-    mapping: dict[str, str]
     unread: tuple[str, ...]
 
 
-def needs_own_code(path: Path, fields: Mapping[str, object]) -> bool:
-    """Whether a folder is opened as a guest by default, because no family here has its ``model_type``."""
-    kind = fields.get("model_type")
-    return path.is_dir() and isinstance(kind, str) and kind not in FAMILIES
-
-
-def can_run(fields: Mapping[str, object]) -> bool:
-    """Whether ``transformers`` is installed and knows the ``model_type`` of a config."""
-    if find_spec("transformers") is None:
-        return False
-    from transformers import CONFIG_MAPPING
-
-    return str(fields.get("model_type")) in CONFIG_MAPPING
+def language_model(fields: dict) -> dict:
+    """Return the fields of the text model in a Gemma 3 that also reads images; other fields unchanged."""
+    text = fields.get("text_config")
+    if fields.get("model_type") != "gemma3" or not isinstance(text, dict):
+        return fields
+    outer = {name: value for name, value in fields.items() if name.endswith("_token_id")}
+    outer["quantization_config"] = fields.get("quantization_config")
+    named = {"model_type": "gemma3_text", "architectures": ["Gemma3ForCausalLM"]}
+    return {**outer, "vocab_size": 262_208, **text, **named}
 
 
 def with_defaults(fields: dict) -> dict:
     """Return the config's ``fields``, with the default special tokens of ``transformers`` added."""
-    theirs = _their_config(fields)
+    theirs = _their_config(language_model(fields))
     names = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id")
     defaults = {name: value for name in names if (value := getattr(theirs, name, None)) is not None}
     return defaults | {name: value for name, value in fields.items() if value is not None}
 
 
-def guest_config(folder: Path, fields: dict) -> GuestConfig:
+def guest_config(path: Path, fields: dict) -> GuestConfig:
     """Return the config that ``config.json`` describes, before the network is built.
 
     Raises:
-        CheckpointError: ``transformers`` is not installed or does not know the model, its weights are quantised, or it
-            is a model for another task.
+        CheckpointError: ``transformers`` does not know the model, its weights are quantised, or it is a model for
+            another task.
     """
+    fields = language_model(fields)
     try:
-        return _config(folder, fields)
+        return _config(path, fields)
     except Exception as error:  # the code of transformers reads what a stranger wrote
         problem = error if isinstance(error, CheckpointError) else _their_problem(fields, error)
-        raise CheckpointError(f"{folder / 'config.json'}: {problem}") from error
+        raise CheckpointError(f"{config_place(path)}: {problem}") from error
 
 
-def _config(folder: Path, fields: dict) -> GuestConfig:
-    kind = fields.get("model_type")
-    if find_spec("transformers") is None:
-        raise CheckpointError(
-            f"model_type {repr(kind)[:80]} has no translation into our own layers. Its own code can run it if "
-            f"transformers is installed: {EXTRA}"
-        )
-    if not can_run(fields):
-        raise CheckpointError(
-            f"model_type {repr(kind)[:80]} is known neither here nor to the installed transformers; code in a "
-            "folder is not run"
-        )
+def _config(path: Path, fields: dict) -> GuestConfig:
     import transformers
+    from transformers.models.auto import modeling_auto
 
+    kind = fields.get("model_type")
+    if str(kind) not in transformers.CONFIG_MAPPING:
+        raise wrong_field("model_type", kind, "one that the installed transformers knows; code in a folder is not run")
     check_not_quantised(fields)
+    check_fields(fields, {"default", *transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS})
     architecture = _architecture(fields)
     theirs = _their_config(fields)
     if reader := image_class(architecture):
@@ -125,10 +120,10 @@ def _config(folder: Path, fields: dict) -> GuestConfig:
         names = class_names(Values({**fields, "architectures": [architecture]}))
         described = _described(theirs, "encoder-only", reader, names)
         pooling = "" if names else "first"
-        image = image_input(folder, fields, theirs)
+        image = image_input(path, fields, theirs)
         return replace(described, image=image, pad_id=None, pooling=pooling, family=fields["model_type"])
-    if architecture.endswith("ForMaskedLM") and gives_vectors(folder):
-        architecture = transformers.models.auto.modeling_auto.MODEL_MAPPING_NAMES[kind]
+    if architecture.endswith("ForMaskedLM") and gives_vectors(path):
+        architecture = modeling_auto.MODEL_MAPPING_NAMES[kind]
     task = next(task for task in _TASKS if architecture.endswith(task))
     two_stacks = bool(getattr(theirs, "is_encoder_decoder", False))
     stacks = _TASKS[task]
@@ -139,13 +134,13 @@ def _config(folder: Path, fields: dict) -> GuestConfig:
             "ForCausalLM), or a model that reads text or images only; docs/guests.md lists some"
         )
     if two_stacks and stacks != "encoder-decoder":
-        ends = [task for task, kinds in _TASKS.items() if kinds == "encoder-decoder"]
-        raise CheckpointError(
-            f"architectures {architecture!r}: of models with an encoder and a decoder, only a class whose "
-            f"name ends in {ends[0]} or {ends[1]} can be run by its own code"
-        )
+        ends = " or ".join(task for task, kinds in _TASKS.items() if kinds == "encoder-decoder")
+        raise wrong_field("architectures", architecture, f"a class that ends in {ends}, for its encoder and decoder")
     if stacks == "encoder-decoder" and not two_stacks:
-        raise CheckpointError(f"architectures {architecture!r}: only models that read text alone can be opened")
+        raise wrong_field("architectures", architecture, "a model that reads text alone")
+    continues = _usual_architecture(fields["model_type"]).endswith(("ForCausalLM", "LMHeadModel"))
+    if task == "ForSequenceClassification" and continues:
+        raise wrong_field("architectures", architecture, f"a class that predicts tokens, since {kind} continues a text")
     return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
 
 
@@ -162,10 +157,8 @@ def _architecture(fields: dict) -> str:
     import transformers
 
     named = fields.get("architectures")
-    name = str(named[0]) if isinstance(named, list) and named else ""
-    if not name:
-        mapping = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
-        name = str(mapping.get(fields["model_type"], ""))
+    name = str(named[0]) if isinstance(named, list) and named else _usual_architecture(fields["model_type"])
+    name = _WITHOUT_A_HEAD.get(name, name)
     known = [task for task in _TASKS if name.endswith(task)]
     found = getattr(transformers, name, None) if name.isidentifier() else None
     is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
@@ -175,11 +168,17 @@ def _architecture(fields: dict) -> str:
             "images; docs/guests.md lists some"
         )
     if not known or not is_model:
-        raise CheckpointError(
-            f"architectures {repr(name)[:80]}: only models that predict tokens, or classify or encode "
-            "sentences or images, can be opened"
-        )
+        raise wrong_field("architectures", name, "a class that predicts tokens, or classifies or encodes its input")
     return name
+
+
+def _usual_architecture(kind: str) -> str:
+    """Return the class that predicts tokens: those of another text, masked ones, or the next one."""
+    from transformers.models.auto import modeling_auto
+
+    mappings = ("SEQ_TO_SEQ_CAUSAL_LM", "MASKED_LM", "CAUSAL_LM")
+    found = (getattr(modeling_auto, f"MODEL_FOR_{name}_MAPPING_NAMES").get(kind) for name in mappings)
+    return str(next(filter(None, found), ""))
 
 
 def _their_config(fields: dict) -> Any:
@@ -237,7 +236,7 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
         vocabulary_size=number("vocab_size"),
         d_model=width,
         n_heads=n_heads,
-        head_width=number("head_dim", "d_kv", default=max(1, width // n_heads)),
+        head_width=number("head_dim", "d_kv"),
         n_key_heads=number("num_key_value_heads", default=n_heads),
         decoder_heads=decoder_heads if decoder_heads != n_heads and kind == "encoder-decoder" else 0,
         d_ff=number(
@@ -251,53 +250,74 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
         pad_id=pad if isinstance(pad, int) and 0 <= pad < number("vocab_size") else None,
         class_names=names,
         n_experts=number("num_local_experts", "num_experts", "n_routed_experts"),
-        pooling="" if names or not architecture.endswith("Model") or architecture.endswith("LMHeadModel") else "mean",
+        pooling="mean" if kind == "encoder-only" and not names and architecture.endswith("Model") else "",
     )
 
 
-def open_guest(folder: Path, fields: dict, changes: Mapping[str, Change] | None = None) -> OpenedGuest:
-    """Open a model that runs with its own code in ``transformers``; no code in the folder is run.
+def open_guest(path: Path, fields: dict, changes: Mapping[str, Change] | None = None) -> OpenedGuest:
+    """Open a third-party model, which the code of ``transformers`` computes; no code in the folder is run.
 
     Nothing is allocated before the size of the model is known. Of a model of two towers, the one for images is opened.
 
+    Args:
+        path: A folder in Hugging Face's layout, or a GGUF file.
+        fields: Its ``config.json`` (``transformer.guests.folder.fields_of``).
+        changes: What an adapter adds to its tensors.
+
     Raises:
-        CheckpointError: ``guest_config`` refuses the config, weights are missing, not finite or do not fit it, or the
-            model does not fit into memory.
+        CheckpointError: ``guest_config`` refuses the config, weights are missing, not finite or do not fit it, the
+            model does not fit into memory, or the trial pass does not find its maps.
     """
-    config = guest_config(folder, fields)
+    config, text = guest_config(path, fields), language_model(fields)
     if config.pooling and config.image is None:
-        config = replace(config, pooling=pooling_of(folder))
-    network, unread = _network(folder, fields, config, changes or {})
+        config = replace(config, pooling=pooling_of(path))
+    with _quiet(), open_tensors(path, text, changes or {}, only_text=text is not fields) as tensors:
+        network, unread = _network(path, text, config, tensors)
+    if is_gguf(path) and (factors := rope_factors(GgufFile(path))) is not None:
+        _divide_frequencies(path, network, factors)
+    try:
+        return OpenedGuest(described(network, config), unread)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {text_of(error)}") from error
+
+
+def guest_of(network: Any) -> GuestModel:
+    """Return a network of ``transformers`` that continues a text as one of our models."""
+    network.set_attn_implementation(register())
+    return described(network.eval(), _described(network.config, "decoder-only", type(network).__name__, ()))
+
+
+def described(network: nn.Module, config: GuestConfig) -> GuestModel:
+    """Return a network of ``transformers`` as one of our models, whose parts a trial pass finds.
+
+    Raises:
+        CheckpointError: The pass fails, or a page could not show what it finds.
+    """
     try:
         with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
             stacks, ids, trial = _tried(network, config)
-    except CheckpointError as error:
-        raise CheckpointError(f"{folder}: {text_of(error)}") from error
+    except CheckpointError:
+        raise
     except Exception as error:
         raise CheckpointError(
-            f"{folder}: the parts of {config.architecture} are connected in a way that is not recognised here: "
+            f"the parts of {config.architecture} are connected in a way that is not recognised here: "
             f"{repr(str(error))[:200]}. docs/guests.md lists models that can be opened"
         ) from error
     if set(stacks) != set(ids):
         raise CheckpointError(
-            f"{folder}: no attention was found in a trial pass of {config.architecture}, so there is nothing to show"
+            f"no attention was found in a trial pass of {config.architecture}, so there is nothing to show"
         )
-    try:
-        check_layers(network, stacks, trial)
-        config = _settled(config, network, stacks)
-        if config.image is not None:
-            config = _with_names(config, network, stacks["encoder"])
-        model = GuestModel(config, network, stacks)
-        passes = trial_inputs(config, network)
-        with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
-            model.agreement = compare_passes(model, passes)
-    except CheckpointError as error:
-        raise CheckpointError(f"{folder}: {text_of(error)}") from error
+    check_layers(network, stacks, trial)
+    config = _settled(config, network, stacks)
+    if config.image is not None:
+        config = _with_names(config, network, stacks["encoder"])
+    model, passes = GuestModel(config, network, stacks), trial_inputs(config, network)
+    with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
+        model.agreement = compare_passes(model, passes)
     if trial.logits is not None and config.image is None:
         with torch.inference_mode():
             describe_output(model, list(model.stack_outputs(passes[0]).values())[-1], trial)
-    names = dict(network.named_parameters())
-    return OpenedGuest(model.requires_grad_(False).eval(), config, {name: name for name in names}, unread)
+    return model.requires_grad_(False).eval()
 
 
 def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
@@ -348,6 +368,9 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
         "final_norm": stack.final_norm is not None,
         "gated": fed is not None and fed.gated,
         "embedding_scale": stack.token_scale or 1.0,
+        "tie_embeddings": _is_tied(network, stack),
+        "switch_lengths": frozenset(_switch_lengths(getattr(network.config, "rope_parameters", None))),
+        "n_segments": _n_segments(network, stacks.get("encoder")),
     }
     if fed is not None and fed.activation:
         changes["activation"] = fed.activation
@@ -369,6 +392,32 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
         changes["n_key_heads"] = 0
     config = replace(config, **changes)
     return replace(config, rotary=_rotary(config, network, stack)) if positions == "rotary" else config
+
+
+def _switch_lengths(settings: Any) -> Iterator[int]:
+    """Yield the lengths beyond which LongRoPE uses other factors, from rotary settings."""
+    for inner in settings.values() if isinstance(settings, dict) else ():
+        yield from _switch_lengths(inner)
+    if isinstance(settings, dict) and settings.get("rope_type") == "longrope":
+        yield settings["original_max_position_embeddings"]
+
+
+def _n_segments(network: nn.Module, stack: FoundStack | None) -> int:
+    """Return how many segments a text may have; 0 if the network is not told any."""
+    if stack is None or stack.segment_module is None:
+        return 0
+    takes = "token_type_ids" in inspect.signature(type(network).forward).parameters
+    return len(dict(stack.segment_module.named_parameters())["weight"]) if takes else 0
+
+
+def _is_tied(network: Any, stack: FoundStack) -> bool:
+    """Whether the projection to the vocabulary is the table of the embedding."""
+    tables = [
+        dict(module.named_parameters()).get("weight")
+        for module in (network.get_output_embeddings(), stack.token_table)
+        if module is not None
+    ]
+    return len(tables) == 2 and tables[0] is not None and tables[0] is tables[1]
 
 
 def _window(module: nn.Module) -> int | None:
@@ -401,90 +450,111 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
     return bool(torch.allclose(rotary(given), query, atol=1e-4 * float(query.abs().max())))
 
 
-def _network(
-    folder: Path, fields: dict, config: GuestConfig, changes: Mapping[str, Change]
-) -> tuple[nn.Module, tuple[str, ...]]:
-    """Return the network and the names of stored tensors that it lacks."""
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hide what ``transformers`` writes about names of tensors, which ``OpenedGuest.unread`` has."""
+    from transformers import logging
+
+    before = logging.get_verbosity()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(before)
+
+
+def _network(path: Path, fields: dict, config: GuestConfig, tensors: Tensors) -> tuple[nn.Module, tuple[str, ...]]:
+    """Return the network with its tensors, and the names of stored tensors that it lacks."""
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
     if config.image is not None and not isinstance(theirs, model_class.config_class):
         theirs = _of_images(theirs)
-    files = weight_files(folder)
-    tensors: dict[str, StoredTensor] = {}
-    for file in files:
-        with TensorFile(file) as stored:
-            for name, tensor in stored.tensors.items():
-                if name.endswith(_COUNTED):
-                    continue
-                check_type(file, name, tensor.type)
-                tensors[name] = tensor
-    check_all_fit(changes, {name: tensor.shape for name, tensor in tensors.items()})
-    sizes = {name: torch.Size(tensor.shape).numel() for name, tensor in tensors.items()}
-    n_numbers = sum(sizes.values())
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
+    shapes = nn.Module()
     try:
         with bounded_build(), torch.device("meta"):
             shapes = model_class(theirs)
-        n_tokens = N_SOURCE if config.image is None else config.image.n_patches + _BEFORE_PATCHES
-        n_layers = config.n_encoder_layers + config.n_decoder_layers
-        longest = max(n_tokens, longest_trial(config, theirs))
-        size = size_of_network(shapes, n_tokens, config.n_heads, n_layers, longest=longest)
-        expected = (size.parameters + size.buffers) // 4
-        if expected > 4 * n_numbers + 2**24:
-            raise CheckpointError(f"it holds {n_numbers} numbers but the config asks for {expected}")
-        half = kept_half(shapes, {name: tensor for name, tensor in tensors.items() if name not in changes})
-        weights = max(size.parameters, 4 * n_numbers) - 2 * sum(sizes[name] for name in half)
-        check_memory(folder, weights + size.while_opening)
-        with bounded_build(n_numbers):
-            network, report = _built(model_class, theirs, files, changes, half)
+        half = _check_size(path, config, shapes, tensors)
+        with bounded_build(count(tensors.shapes)):
+            network, report = _built(model_class, theirs, tensors, half)
     except NotEnoughMemoryError:
         raise
     except CheckpointError as error:
-        raise CheckpointError(f"{folder} does not fit its config.json: {text_of(error)}") from error
+        raise CheckpointError(f"{path} does not fit its config.json: {text_of(error)}") from error
     except Exception as error:
-        raise CheckpointError(f"{folder}: {_their_problem(fields, error)}") from error
-    finally:
-        transformers.logging.set_verbosity(before)
+        problem = _their_problem(fields, error)
+        raise CheckpointError(f"{path}{_mismatch(shapes, tensors) or f': {problem}'}") from error
     lacking = [*map(str, report["missing_keys"]), *(str(name) for name in report.get("mismatched_keys", ()))]
     if config.pooling:  # the vector of a sentence or an image is pooled here
         lacking = [name for name in lacking if "pooler" not in name.split(".")]
     if lacking:
-        raise CheckpointError(f"{folder} lacks the weights {lacking[0][:200]}, which config.json asks for")
-    broken = [name for name, tensor in network.named_parameters() if not all_finite(tensor)]
-    if broken:
-        raise CheckpointError(
-            f"{folder} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}"
-        )
-    return network.eval(), tuple(sorted(map(str, report["unexpected_keys"])))
+        raise CheckpointError(f"{path} lacks the weights {lacking[0][:200]}, which config.json asks for")
+    unread = sorted(map(str, report["unexpected_keys"]))
+    names = dict(network.named_parameters())
+    check_layers_fit(path, names, unread, network.base_model_prefix)
+    if broken := [name for name, tensor in names.items() if not all_finite(tensor)]:
+        raise CheckpointError(f"{path} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
+    return network.eval(), tuple(tensors.name_in_file(name) if name in tensors.shapes else name for name in unread)
+
+
+def _mismatch(shapes: nn.Module, tensors: Tensors) -> str:
+    """Return what an error says of a tensor whose shape is not that of the network; "" if there is none."""
+    front = f"{getattr(shapes, 'base_model_prefix', '')}."
+    for name, parameter in shapes.named_parameters():
+        found = tensors.shapes.get(name, tensors.shapes.get(name.removeprefix(front)))
+        if found is not None and tuple(found) != tuple(parameter.shape):
+            return (
+                f" does not fit its config.json: {name[:200]} is {tuple(found)} in the file but "
+                f"{tuple(parameter.shape)} by the config"
+            )
+    return ""
+
+
+def _check_size(path: Path, config: GuestConfig, shapes: Any, tensors: Tensors) -> frozenset[str]:
+    """Compare what the network needs with the file and the free memory.
+
+    Returns:
+        Names of the tensors that stay in half precision.
+    """
+    n_tokens = N_SOURCE if config.image is None else config.image.n_patches + _BEFORE_PATCHES
+    n_layers = config.n_encoder_layers + config.n_decoder_layers
+    longest = max(n_tokens, longest_trial(config, shapes.config))
+    size = size_of_network(shapes, n_tokens, config.n_heads, n_layers, longest=longest)
+    n_numbers, expected = count(tensors.shapes), (size.parameters + size.buffers) // 4
+    if expected > 4 * n_numbers + 2**24:
+        raise CheckpointError(f"it holds {n_numbers} numbers but the config asks for {expected}")
+    half = kept_half(shapes, {name: tensors.shapes[name] for name in tensors.halves})
+    weights = max(size.parameters, 4 * n_numbers) - 2 * count(tensors.shapes, half)
+    check_memory(path, weights + size.while_opening)
+    return half
 
 
 def _built(
-    model_class: Any, theirs: Any, files: list[Path], changes: Mapping[str, Change], half: frozenset[str]
+    model_class: Any, theirs: Any, tensors: Tensors, half: frozenset[str]
 ) -> tuple[nn.Module, Mapping[str, Any]]:
     """Return the network with its weights, of which ``half`` stay in half precision, and a report."""
-    tensors = _tensors(files, changes, half)
-    halves = {name: tensors[name] for name in half}
-    tensors |= (placeholders := {name: placeholder(matrix.shape) for name, matrix in halves.items()})
-    given = {"config": theirs, "state_dict": tensors, "dtype": torch.float32, "output_loading_info": True}
+    found = {name: tensors.read(name) if name in half else tensors.read(name).float() for name in tensors.shapes}
+    halves = {name: found[name] for name in half}
+    found |= (placeholders := {name: placeholder(matrix.shape) for name, matrix in halves.items()})
+    given = {"config": theirs, "state_dict": found, "dtype": torch.float32, "output_loading_info": True}
     try:
         network, report = model_class.from_pretrained(None, attn_implementation=register(), **given)
     except KeyError:  # the network supports only its own attention function
         network, report = model_class.from_pretrained(None, attn_implementation="eager", **given)
     if fill_placeholders(network, placeholders, halves):
         return network, report
-    del network, tensors, given, halves
-    return _built(model_class, theirs, files, changes, frozenset())
+    del network, found, given, halves
+    return _built(model_class, theirs, tensors, frozenset())
 
 
-def _tensors(files: list[Path], changes: Mapping[str, Change], half: frozenset[str]) -> dict[str, Tensor]:
-    """Load all tensors into the memory of this process: truncating a mapped file would end the server."""
-    found: dict[str, Tensor] = {}
-    for file in files:
-        with TensorFile(file) as weights:
-            for name in weights.tensors:
-                if not name.endswith(_COUNTED):
-                    tensor = weights.read(name)
-                    found[name] = tensor if name in half else add_change(name, tensor.float(), changes)
-    return found
+def _divide_frequencies(path: Path, network: nn.Module, factors: Tensor) -> None:
+    """Divide the rotary frequency of each pair of channels by the factor that a GGUF file stores."""
+    for module in network.modules():
+        frequencies = getattr(module, "inv_freq", None)
+        if isinstance(frequencies, Tensor):
+            if frequencies.shape != factors.shape:
+                raise CheckpointError(
+                    f"{path} has {len(factors)} rotary factors, but its heads have {len(frequencies)} pairs of channels"
+                )
+            frequencies /= factors

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from transformer.guests.attention_function import PRODUCTS, SOFTMAXES, AttentionCall, trial
+from transformer.guests.described_layers import HalvedSinusoids
 from transformer.guests.structure import FoundStack
 from transformer.positions import alibi_slopes, sinusoidal_encoding
-from transformer.variants.family_embedding import HalvedSinusoids
 
 KINDS = ("learned", "sinusoidal", "rotary", "relative", "alibi")
 UNKNOWN = "unknown"

@@ -136,6 +136,7 @@ class FoundStack:
     position_offset: int
     embedding_norm: FoundNorm | None
     segment: Tensor | None  # a constant that is added to each token (BERT)
+    segment_module: nn.Module | None  # looks up this constant, the row of the first segment
     sums: bool  # whether token + position is the input of the first layer or of the embedding's norm
     overwritten: set[int]  # modules whose output is later changed in place
     position_rows: Tensor | None = None
@@ -299,7 +300,7 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
         (event for event in reversed(before) if _is_norm(event.module) and same(event.output, first.input)), None
     )
     total = first.input if norm is None else norm.input
-    scale, sums, segment = None, False, None
+    scale, sums, segment, segments = None, False, None, None
     if tokens is not None and tokens.output.shape == total.shape:
         added = total - (positions.output if positions is not None else 0.0)
         # A constant term (BERT's first segment) is the same at each position, so differences of rows are compared.
@@ -311,6 +312,7 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
                 scale = round(scale, 4)
             if not sums:
                 segment = (added - tokens.output * scale)[0, 0].clone()
+                segments = next((each.module for each in tables if _is_row(each, segment)), None)
     return {
         "token_table": None if tokens is None else tokens.module,
         "token_scale": scale,
@@ -319,8 +321,15 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
         "position_offset": position_offset,
         "embedding_norm": None if norm is None else find_norm(norm),
         "segment": segment,
+        "segment_module": segments,
         "sums": sums,
     }
+
+
+def _is_row(table: Event, row: Tensor) -> bool:
+    """Whether a table looked up the same row at each position."""
+    found = table.output.reshape(-1, table.output.shape[-1])
+    return found.shape[-1] == len(row) and close(found, row.expand_as(found))
 
 
 def _find_table(event: Event) -> tuple[str, int]:
@@ -621,7 +630,7 @@ def _is_norm(module: nn.Module) -> bool:
 
 
 def _is_linear(module: nn.Module) -> bool:
-    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+    return isinstance(module, nn.Linear) or type(module).__name__.endswith("Conv1D")
 
 
 def _names(module: nn.Module, *parts: str) -> bool:

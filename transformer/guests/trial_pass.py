@@ -76,9 +76,13 @@ def trial_inputs(config: Any, network: Any) -> list[dict[str, Tensor]]:
     if config.image is not None:
         return [{"pixel_values": torch.randn(1, 3, *config.image.preprocessing.shape, generator=generator)}]
     last = config.vocabulary_size - 1
+    first = min(5, last)
 
     def drawn(count: int) -> Tensor:
-        return torch.randint(min(5, last), last + 1, (1, max(1, count)), generator=generator)
+        ids = torch.randint(first, last + 1, (1, max(1, count)), generator=generator)
+        return torch.where(
+            ids == (-1 if config.pad_id is None else config.pad_id), last if config.pad_id == first else first, ids
+        )
 
     found = []
     for length in (min(N_SOURCE, config.max_length), longest_trial(config, network.config)):

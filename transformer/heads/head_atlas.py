@@ -33,12 +33,12 @@ from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.firing_examples import ROWS, Example, Progress, head_rows, read_batches
 from transformer.heads.weight_patterns import places_in
+from transformer.models import FirstTokenClassifier
 from transformer.predictions.lens import lens_stack
 from transformer.runs.head_places import Head, attention_layers
 from transformer.runs.readings import Recorded
 from transformer.runs.recording_size import ALWAYS, allowed_bytes
 from transformer.text.tokens import TokenSequence
-from transformer.variants.output_heads import FirstTokenClassifier
 
 MEASURES = ("weight", "passed", "effect")
 

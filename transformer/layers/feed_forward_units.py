@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.output_heads import TokenHead
 from transformer.layers.norms import denominators, norm_parameters
 from transformer.runs.traces import Trace
-from transformer.variants.output_heads import TokenHead
 
 
 def silent_share(trace: Trace, stack: str) -> np.ndarray:

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer.guests.half_precision import widen
 from transformer.models import Model
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
-from transformer.variants.half_precision import widen
 
 IGNORED = -100  # a label without a target, as in F.cross_entropy
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
@@ -202,7 +202,9 @@ def _gradients_by_way(
     parts = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
     projection = next((part.vocabulary_projection for part in parts if hasattr(part, "vocabulary_projection")), None)
     if projection is not None:
-        projection = getattr(projection, "projection", projection)  # last layer of a token head
+        # The last layer of a token head, or what computes in a guest.
+        projection = model.network.get_output_embeddings() if model.is_guest else projection
+        projection = getattr(projection, "projection", projection)
         projection.weight = nn.Parameter(projection.weight.detach().clone())
     with torch.inference_mode(False), torch.enable_grad():
         _loss(model, inputs, labels).backward()

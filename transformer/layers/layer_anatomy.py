@@ -1,6 +1,6 @@
 """Parts of one layer: position and kind of norms, positions, attention, feed-forward, with shapes.
 
-Everything is read from the modules that compute, nothing from a table of families.
+Everything is read from the modules, nothing from a table of models.
 """
 
 from dataclasses import dataclass
@@ -8,15 +8,13 @@ from types import NoneType
 
 from torch import nn
 
+from transformer.guests.described_layers import GatedFeedForward, ParallelLayer, SandwichLayer
+from transformer.guests.partial_rotary import PartialRotaryEncoding
+from transformer.guests.rotary_scaling import FactorScaling, LinearScaling, Llama3Scaling, LongRope, Yarn
 from transformer.layer_norm import RMSNorm
 from transformer.layers.positional_encodings import rotary_of
 from transformer.models import Model
 from transformer.positions import LearnedEncoding, RotaryEncoding
-from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention
-from transformer.variants.gated_feed_forward import GatedFeedForward
-from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
-from transformer.variants.partial_rotary import PartialRotaryEncoding
-from transformer.variants.rotary_scaling import FactorScaling, LinearScaling, Llama3Scaling, LongRope, Yarn
 
 NORMS = {
     "LayerNorm": r"N(x) = \gamma\,\frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta",
@@ -67,8 +65,6 @@ def _order(stack: nn.Module, block: nn.Module) -> Part:
         elif block.pre_norm:
             template, place = r"x \leftarrow x + %s(N(x))", "before each sub-layer (pre-norm)"
         formula = r",\; ".join(template % write for write in writes)
-    if isinstance(block, ConvolvedLayer):
-        formula += r",\; x \leftarrow N(x + f(\operatorname{conv}(x_{\text{in}})))"
     final = type(stack.final_norm).__name__ if stack.final_norm is not None else "none"
     return Part("order", formula, (("position of the norms", place), ("norm after the last layer", final)))
 
@@ -96,9 +92,6 @@ def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> Pa
     elif stack.position_bias is not None:
         name, where = "relative", "in every layer: added to the scores"
         formula = r"s_{ij} \mathrel{+}= b_{j - i}"
-    elif isinstance(attention, DisentangledAttention):
-        name, where = "disentangled", "in every layer: added to the scores"
-        formula = r"s_{ij} \propto q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} + k_j \cdot r'_{\delta(j,i)}"
     elif "alibi" in kinds:
         name, where = "ALiBi", "in every layer: added to the scores"
         formula = r"s_{ij} \mathrel{-}= m_h\, |i - j|"

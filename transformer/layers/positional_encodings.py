@@ -14,10 +14,10 @@ from torch import Tensor
 from transformer.attention import MultiHeadAttention
 from transformer.files.checkpoints import Checkpoint
 from transformer.guests.described_parts import not_exposed
+from transformer.guests.partial_rotary import Rotary
 from transformer.models import Model
 from transformer.positions import RelativePositionBias, alibi_slopes, sinusoidal_encoding
 from transformer.probes import Edit, record
-from transformer.variants.partial_rotary import Rotary
 
 
 def added_encoding(model: Model, stack: str, n_positions: int) -> np.ndarray | None:

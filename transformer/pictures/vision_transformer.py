@@ -5,9 +5,8 @@ from torch import Tensor, nn
 
 from transformer.config import PictureConfig
 from transformer.encoder import Encoder
-from transformer.models import EncoderOnly, Model
+from transformer.models import EncoderOnly, FirstTokenClassifier, Model
 from transformer.pictures.patch_numbers import N_SPECIAL, levels_of
-from transformer.variants.output_heads import FirstTokenClassifier
 
 
 class PatchEmbedding(nn.Module):

@@ -17,9 +17,9 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.layers.residual_stream import sublayers as sublayers_of
+from transformer.models import FirstTokenClassifier
 from transformer.predictions.answer_probabilities import divergence, entropy
 from transformer.runs.traces import Trace
-from transformer.variants.output_heads import FirstTokenClassifier
 
 WHOLE = "whole input"
 

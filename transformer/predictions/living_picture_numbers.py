@@ -15,11 +15,11 @@ import numpy as np
 
 from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.layers.residual_stream import SubLayer, sublayers
+from transformer.models import FirstTokenClassifier
 from transformer.predictions.answer_probabilities import MAX_CLASSES, prediction_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
-from transformer.variants.output_heads import FirstTokenClassifier
 
 THREADS = 16
 UNITS = 12

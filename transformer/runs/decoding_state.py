@@ -41,13 +41,13 @@ class DecodingState:
     ) -> None:
         hooked = has_forward_hooks(model) if hooked is None else hooked
         self.model = cast(Any, model)  # a model with a decoder
-        self.cached = cached and (model.own_code or not hooked)  # a hook in a guest sees the whole text at each step
+        self.cached = cached and not (model.is_guest and hooked)  # a hook in a guest sees the whole text at each step
         self.source_ids = source_ids
         self.memory: Tensor | None = None if source_ids is None else self.model.encode(source_ids)
         self.cache = self._new_cache()
         self.ids: Tensor | None = None  # all tokens fed so far, [batch, position]
         # The modules must be called in training (dropout), and if one of them has a hook.
-        self.unobserved = cached and model.own_code and not model.training and not hooked
+        self.unobserved = cached and not model.is_guest and not model.training and not hooked
         self.steps: WritingSteps | None = None
 
     def feed(self, ids: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ class DecodingState:
         if self.cache is not None and any(before <= length < now for length in config.switch_lengths):
             self.cache = self._new_cache()  # keys and values of the shorter text are not valid here
         cache = self.cache
-        if not self.model.own_code:
+        if self.model.is_guest:
             return self._hidden_of_guest(cache)
         new = self.ids if cache is None else self.ids[:, cache.length :]
         if self.unobserved and new.shape[1] == 1 and cache is not None and cache.length and uses_fast_path():
@@ -90,7 +90,7 @@ class DecodingState:
     def _new_cache(self) -> Any:
         if not self.cached:
             return None
-        return DecoderCache(self.model.decoder) if self.model.own_code else self.model.new_cache()
+        return self.model.new_cache() if self.model.is_guest else DecoderCache(self.model.decoder)
 
     def select(self, rows: Tensor) -> None:
         """Keep these rows of the batch, in this order; a row may occur several times."""

@@ -39,12 +39,13 @@ from torch import nn
 
 from transformer.errors import InputError, MessageError
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.output_heads import TokenHead
+from transformer.models import FirstTokenClassifier
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.output_tokens import token_of
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 from transformer.text.message import short_repr
-from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 
 BETWEEN = " ||| "  # two prompts
 SOURCES = ("prompts", "head", "word")

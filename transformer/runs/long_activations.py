@@ -136,7 +136,7 @@ class LongGuestActivations(PartialActivations):
 
 def long_activations(model: Model, ids: Sequence[int]) -> LongActivations | LongGuestActivations:
     """Return everything that ``ids`` give in a decoder-only model, of which little is kept."""
-    return (LongActivations if model.own_code else LongGuestActivations)(model, ids)
+    return (LongGuestActivations if model.is_guest else LongActivations)(model, ids)
 
 
 def _names_of(model: Model, ids: Tensor) -> tuple[str, ...]:

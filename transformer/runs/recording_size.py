@@ -11,8 +11,8 @@ from weakref import WeakKeyDictionary
 
 from transformer.config import NEXT_SENTENCE
 from transformer.errors import InputError
-from transformer.families.memory import free_memory
 from transformer.models import Model
+from transformer.system.memory import free_memory
 
 MAX_BYTES: int | None = None  # limit for one recorded pass; if None, only the free memory counts
 ALWAYS = 10_000_000  # bytes; a smaller recording is always allowed, without checking the free memory

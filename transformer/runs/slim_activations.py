@@ -52,5 +52,5 @@ class SlimActivations(PartialActivations):
 def reduce_activations(model: Model, recording: Recording) -> Mapping[str, Activation]:
     """Return what a trace keeps of ``recording``: all of it if it is small or was edited."""
     whole = activations_of(model, recording)
-    whole_kept = whole.n_bytes < LARGE or recording.edits or not model.own_code
+    whole_kept = whole.n_bytes < LARGE or recording.edits or model.is_guest
     return whole if whole_kept else SlimActivations(model, recording)

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transformer.config import ModelConfig
-from transformer.families.build import build_model
 from transformer.fast.shortcut import fast_path
+from transformer.files.build import build_model
 from transformer.models import Model
 from transformer.positions import LearnedEncoding
 from transformer.probes import Edit, Recording, record

@@ -3,16 +3,17 @@
 python -m transformer.toy.tiny_models        # their tensors and shapes
 """
 
+from typing import Any
+
 import torch
 from torch import nn
 
 from transformer.config import ModelConfig
-from transformer.families.build import build_family, build_model
-from transformer.families.llama import llama_config
-from transformer.families.values import Values
+from transformer.files.build import build_model
+from transformer.guests.opening import guest_of
 from transformer.models import Model
 
-LLAMA = {
+LLAMA: dict[str, Any] = {
     "vocab_size": 256,
     "hidden_size": 64,
     "intermediate_size": 176,
@@ -43,15 +44,19 @@ def paper_model(seed: int = 0) -> Model:
 
 
 def tiny_llama(seed: int = 0) -> Model:
-    """Return a Llama (Touvron et al. 2023) with shared key heads. Matrices N(0, 1/inputs), norms 1."""
-    model = build_family(llama_config(Values(LLAMA))).to_empty(device="cpu")
+    """Return a Llama (Touvron et al. 2023) of ``transformers`` with shared key heads.
+
+    Matrices are N(0, 1/inputs), norms 1.
+    """
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    network = LlamaForCausalLM(LlamaConfig(**LLAMA))
     generator = torch.Generator().manual_seed(seed)
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
-        else:
-            nn.init.ones_(parameter)
-    return model.eval()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            if parameter.dim() > 1:
+                nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
+    return guest_of(network)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from transformer.attention import MultiHeadAttention
 from transformer.config import PictureConfig
 from transformer.disk.whole_files import atomic_path
-from transformer.families.build import build_model
 from transformer.feed_forward import FeedForward
+from transformer.files.build import build_model
 from transformer.files.checkpoints import CONFIG, TOKENIZER, WEIGHTS, load_weights
 from transformer.files.layout import own_config
 from transformer.models import Model

@@ -17,15 +17,15 @@ import transformer
 from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.errors import NotEnoughMemoryError
-from transformer.families.lora import CONFIG as ADAPTER_CONFIG
-from transformer.families.lora import base_of, is_adapter
 from transformer.files.chats import with_prompt
 from transformer.files.languages import with_languages
 from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
-from transformer.files.names import OWN_CODE, found_names, resolve
+from transformer.files.names import found_names, resolve
 from transformer.files.received_files import is_received
 from transformer.files.trainer_folder import LOGGED, trainer_history
+from transformer.guests.lora import CONFIG as ADAPTER_CONFIG
+from transformer.guests.lora import base_of, is_adapter
 from transformer.runs.run import Run
 from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
@@ -136,8 +136,6 @@ def for_one_person() -> bool:
 def open_folder(typed: str) -> str:
     """Open a checkpoint by name (``transformer.files.names``), or by the path of its folder or file.
 
-    The prefix ``transformers:`` runs it with its own code.
-
     Returns:
         The name by which it can be chosen until the server stops.
 
@@ -145,8 +143,6 @@ def open_folder(typed: str) -> str:
         transformer.CheckpointError: If the path has no checkpoint that can be opened, or ``for_one_person`` is false.
     """
     known, typed = for_one_person(), typed.strip()
-    own_code = OWN_CODE if typed.startswith(OWN_CODE) else ""
-    typed = typed.removeprefix(OWN_CODE)
     try:
         given = Path(typed).expanduser()
         path = (resolve(given) if known else given).resolve(strict=True)
@@ -160,7 +156,7 @@ def open_folder(typed: str) -> str:
             f"{typed[:200]} is not a directory; a checkpoint is a directory with {', '.join(_FILES)}, or a GGUF file"
         )
     by_name = () if given.exists() else (typed,)
-    names = [own_code + name for name in (*by_name, path.name, f"{path.parent.name}/{path.name}", str(path))]
+    names = [*by_name, path.name, f"{path.parent.name}/{path.name}", str(path)]
     name = next(name for name in names if name not in checkpoint_names() or checkpoint_path(name).resolve() == path)
     if name not in checkpoint_names():
         _typed[name] = path
@@ -216,9 +212,7 @@ def load_checkpoint(
         transformer.CheckpointError: If its files are missing or do not fit together, or a language is unknown to it.
     """
     path = checkpoint_path(name)
-    own_code = name.startswith(OWN_CODE)
-    key = ("checkpoint", _stamp(path), own_code)
-    found = store.get(path, key, lambda: _open(path, own_code=own_code), wait="wait.open")
+    found = store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
     if prompt is not None:
         return with_prompt(found, prompt)
     if not (reads or writes):
@@ -283,7 +277,7 @@ def config_of(name: str) -> ModelConfig:
     """
     try:
         path = checkpoint_path(name)
-        return _config(path, _stamp(path), name.startswith(OWN_CODE))
+        return _config(path, _stamp(path))
     except (OSError, ValueError):
         raise
     except Exception as error:
@@ -323,19 +317,19 @@ def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 @lru_cache(maxsize=32)
-def _config(path: Path, _changed: tuple, own_code: bool) -> ModelConfig:
-    return read_config(path, own_code=own_code)
+def _config(path: Path, _changed: tuple) -> ModelConfig:
+    return read_config(path)
 
 
-def _open(path: Path, *, own_code: bool) -> transformer.Checkpoint:
+def _open(path: Path) -> transformer.Checkpoint:
     set_threads()
     limit_texts()
     freeze_loaded_objects()
     try:
-        return transformer.load(path, own_code=own_code)
+        return transformer.load(path)
     except NotEnoughMemoryError:
         store.give_up("models")  # this model replaces the others, which are read again on demand
-        return transformer.load(path, own_code=own_code)
+        return transformer.load(path)
 
 
 @lru_cache(maxsize=1)

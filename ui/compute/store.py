@@ -5,6 +5,7 @@ nothing of a person's state. Limits are in bytes, since sizes depend on what was
 2.5 MB, one of 256 tokens 60 MB.
 """
 
+import gc
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
@@ -174,6 +175,7 @@ class Store:
         with self._lock:
             for key in [*self._shelves[shelf].values]:
                 self._forget(self._shelves[shelf], key)
+        gc.collect()  # a guest and its hooks refer to each other
         self._give_back()
 
     def n_bytes(self, shelf: str) -> int:

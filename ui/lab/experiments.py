@@ -54,7 +54,7 @@ def tried(run: Run, changes: Iterable[tuple[Change, tuple[str, ...]]]) -> Iterat
     Each change comes with its edits as strings. One whose run is not finite is left out. For a third-party model, whose
     passes may be slow, only the first change is tried.
     """
-    for change, specs in islice(changes, 1 if run.checkpoint.foreign else _TRIES):
+    for change, specs in islice(changes, 1 if run.checkpoint.is_guest else _TRIES):
         try:
             found = experiment_with(run, specs)
             is_other = found.predicts_otherwise

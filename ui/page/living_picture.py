@@ -96,7 +96,7 @@ def living_picture_figure(
 def without_words(trace: Trace) -> LeaveOneOut | None:
     """Return the class of a short sentence without each word, or of an image without each patch."""
     run = trace.run
-    if run is None or run.edits or run.checkpoint.foreign or not run.checkpoint.config.n_classes:
+    if run is None or run.edits or run.checkpoint.is_guest or not run.checkpoint.config.n_classes:
         return None
     if len(trace.source) > MOST_TOKENS:
         return None

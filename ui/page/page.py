@@ -20,7 +20,6 @@ import transformer
 from charts.toolkit.words import localize
 from transformer.config import ModelConfig, PictureConfig
 from transformer.errors import NotExposedError
-from transformer.files.names import OWN_CODE
 from transformer.files.once import once
 from transformer.files.received_files import is_received
 from transformer.runs.decoding_strategies import Greedy
@@ -182,7 +181,7 @@ class Page(Kit):
         path = checkpoint_path(name)
         elsewhere = path.parent.resolve() != (REPOSITORY / "checkpoints").resolve()
         if name in typed_checkpoints() or (elsewhere and for_one_person()):  # others need not know the server's folders
-            return (OWN_CODE if name.startswith(OWN_CODE) else "") + str(path)
+            return str(path)
         return f"checkpoints/{name}"
 
     @property

@@ -15,7 +15,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
-from transformer.families.family_config import FamilyConfig
+from transformer.guests.guest_config import GuestConfig
 from transformer.pictures import image_files
 from transformer.pictures.image_files import is_image_text
 from transformer.runs.masked_word import words_in
@@ -237,7 +237,7 @@ def default_focus(checkpoint: str = "") -> Focus:
 def continues_prompts(checkpoint: str) -> bool:
     """Return whether a checkpoint is third-party and continues what it reads."""
     config = readable_config(checkpoint)
-    return isinstance(config, FamilyConfig) and config.kind == "decoder-only"
+    return isinstance(config, GuestConfig) and config.kind == "decoder-only"
 
 
 def _first() -> str:

@@ -6,8 +6,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig, PictureConfig
-from transformer.families.family_config import FamilyConfig
 from transformer.files.layout import shown_name
+from transformer.guests.guest_config import GuestConfig
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
@@ -114,7 +114,7 @@ def _checkpoint(focus: Focus) -> None:
     if (config := readable_config(focus.checkpoint)) is not None:
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
         size = common("sidebar.size", layers=layers, heads=_heads(config), width=config.d_model)
-        family = [config.family] if isinstance(config, FamilyConfig) else []
+        family = [config.family] if isinstance(config, GuestConfig) else []
         work = "picture" if config.reads_images else work_of(config)
         if config.encodes_sentences:
             work = "image_vector" if config.reads_images else "vector"

@@ -6,7 +6,7 @@ from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
 from transformer.attention import MultiHeadAttention
 from transformer.embedding import Embedding
-from transformer.variants.output_heads import TokenHead
+from transformer.guests.output_heads import TokenHead
 from ui.words.texts import PageText
 
 

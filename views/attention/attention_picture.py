@@ -21,8 +21,8 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import localize, say
 from transformer.attention_maps.attention_path import AttentionPath
+from transformer.guests.described_layers import SandwichLayer
 from transformer.runs.attention_view import AttentionView
-from transformer.variants.layer_orders import SandwichLayer
 from ui.page.page import Page
 from ui.shell import focus as shared_focus
 from ui.shell.picture import picture_address

@@ -15,10 +15,10 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 from transformer import Checkpoint
-from transformer.families.foreign_folder import stored_files
 from transformer.files.checkpoints import WEIGHTS
+from transformer.guests.folder import stored_files
+from transformer.guests.half_precision import HALF_TYPES
 from transformer.layers.costs import ParameterStatistics, parameter_costs, parameter_statistics
-from transformer.variants.half_precision import HALF_TYPES
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class CheckpointViewModel:
     def megabytes(self) -> float:
         """The size of the weights on disk, in 10⁶ bytes."""
         path = self.checkpoint.path
-        files = stored_files(path) if self.checkpoint.foreign else [path / WEIGHTS]
+        files = stored_files(path) if self.checkpoint.is_guest else [path / WEIGHTS]
         return sum(file.stat().st_size for file in files) / 1e6
 
     @property

@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 
 from transformer.config import ModelConfig
-from transformer.families.family_config import FamilyConfig
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.guest_config import GuestConfig
 from transformer.heads.head_roles import HeadRole, sentence_roles
 from transformer.interventions.experiment import Experiment
 from transformer.layers.embedding_space import parts_of_cosine
@@ -481,7 +481,7 @@ def heads_like(location: Head, first: Trace, other: Trace) -> AlikeHeads:
 
 def of_one_shape(one: ModelConfig, other: ModelConfig) -> bool:
     """Return whether both are third-party models of the same shape."""
-    foreign = isinstance(one, FamilyConfig) and isinstance(other, FamilyConfig)
+    foreign = isinstance(one, GuestConfig) and isinstance(other, GuestConfig)
     return foreign and all(getattr(one, name) == getattr(other, name) for name in _SHAPE)
 
 

@@ -8,8 +8,8 @@ import streamlit as st
 import transformer
 from charts.toolkit.numbers import whole
 from charts.toolkit.words import localize
-from transformer.families.family_config import FamilyConfig
 from transformer.files.layout import shown_name
+from transformer.guests.guest_config import GuestConfig
 from transformer.layers.layer_anatomy import Part, anatomy
 from transformer.models import Model
 from transformer.toy.tiny_models import paper_model, tiny_llama
@@ -71,7 +71,7 @@ def _first_llama(names: list[str]) -> int:
         except (OSError, ValueError):
             continue
         like_llama = ("decoder-only", True, "sequential")
-        if isinstance(config, FamilyConfig) and (config.kind, config.gated, config.block) == like_llama:
+        if isinstance(config, GuestConfig) and (config.kind, config.gated, config.block) == like_llama:
             return place
     return 1
 

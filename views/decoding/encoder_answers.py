@@ -10,10 +10,11 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.config import NEXT_SENTENCE, PictureConfig
+from transformer.guests.output_heads import TokenHead
+from transformer.models import FirstTokenClassifier
 from transformer.predictions.answer_probabilities import blanks
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.text.tokens import TokenSequence
-from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
 from ui.lab.next_sentence_class import next_sentence_line
 from ui.lab.uncertain_output import uncertainty_note

@@ -6,9 +6,10 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import localize
+from transformer.guests.output_heads import TokenHead
 from transformer.layers.residual_stream import label_in_sentence
+from transformer.models import FirstTokenClassifier
 from transformer.predictions.lens import Lens, decided_step, lens_stack, logit_lens
-from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.store import store
 from ui.lab.uncertain_output import uncertainty_note
 from ui.page.page import Page

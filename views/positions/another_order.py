@@ -109,7 +109,7 @@ def _telling_pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
     third-party model and a long input, for which each try takes long, get the first pair.
     """
     pairs = read.pairs(start_of(p.sentence, p.checkpoint.config.task_prefixes).rstrip())
-    if p.checkpoint.foreign or len(read.tokens) > _SEARCHED:
+    if p.checkpoint.is_guest or len(read.tokens) > _SEARCHED:
         return pairs[0]
     strategy = Greedy(1) if p.checkpoint.config.kind == "decoder-only" else p.run.strategy
     answer = partial(answer_under, p.checkpoint, p.run.sentence, strategy=strategy)  # without a recorded pass

@@ -1,9 +1,8 @@
 """The Python code of the Positions page: the functions that compute its numbers, and a snippet."""
 
 from transformer import positions
-from transformer.variants.disentangled_attention import DisentangledAttention, RelativeEmbedding
-from transformer.variants.family_embedding import HalvedSinusoids
-from transformer.variants.partial_rotary import PartialRotaryEncoding
+from transformer.guests.described_layers import HalvedSinusoids
+from transformer.guests.partial_rotary import PartialRotaryEncoding
 from views.positions.positions_view_model import PositionsViewModel
 
 SOURCES = {
@@ -12,7 +11,6 @@ SOURCES = {
     "rotary": (positions.RotaryEncoding,),
     "relative": (positions.RelativePositionBias,),
     "alibi": (positions.alibi_slopes,),
-    "disentangled": (DisentangledAttention.position_terms, RelativeEmbedding),
 }
 
 

@@ -25,11 +25,11 @@ import numpy as np
 
 from transformer import Checkpoint, Edit, Trace
 from transformer.attention import MultiHeadAttention
+from transformer.guests.described_layers import HalvedSinusoids
+from transformer.guests.partial_rotary import Rotary
 from transformer.layers import positional_encodings
 from transformer.layers.positional_encodings import reordered_positions, without_positions
 from transformer.text.tokens import Token
-from transformer.variants.family_embedding import HalvedSinusoids
-from transformer.variants.partial_rotary import Rotary
 from views.view_models import TokenViewModel
 
 BACK = 2  # distance in tokens for comparing the two directions and for the linear map
@@ -59,7 +59,6 @@ class PositionsViewModel(TokenViewModel):
     def sections(self) -> tuple[str, ...]:
         """The names of the sections that this scheme has."""
         return {
-            "disentangled": ("terms",),
             "rotary": ("heatmap", "angles", "distance"),
             "relative": ("bias", "distance"),
             "alibi": ("distance",),

@@ -4,9 +4,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
-from transformer.layers import positional_encodings
-from transformer.variants.partial_rotary import Rotary
-from transformer.variants.rotary_scaling import (
+from transformer.guests.partial_rotary import Rotary
+from transformer.guests.rotary_scaling import (
     FactorScaling,
     LinearScaling,
     Llama3Scaling,
@@ -14,6 +13,7 @@ from transformer.variants.rotary_scaling import (
     RotaryScaling,
     Yarn,
 )
+from transformer.layers import positional_encodings
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import PageText, as_plain
 from views.positions.distance_figures import rotary_angles

@@ -12,8 +12,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from tests.transformer.families.gguf_files import token_keys, write_gguf
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.gguf_files import token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
 from transformer.disk.gguf_file import GgufFile
 from transformer.disk.tensor_files import TensorFile

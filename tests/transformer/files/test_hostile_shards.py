@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from transformer import CheckpointError
-from transformer.families.weights import INDEX, WEIGHTS
+from transformer.guests.folder import INDEX, WEIGHTS
 
 ONE, OTHER = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 

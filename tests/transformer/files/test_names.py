@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.foreign_checkpoints import foreign_checkpoint
-from tests.transformer.families.gguf_files import token_keys, write_gguf
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.gguf_files import token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
 from transformer import CheckpointError, load
 from transformer.files.names import found_names, resolve

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.transformer.families.gguf_files import token_keys, write_gguf
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.gguf_files import token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
 from transformer.__main__ import main
 from transformer.files import fetch_package as fetching

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 import transformer
 from tests.conftest import ROOT
-from transformer.families.build import random_model
+from transformer.files.build import random_model
 
 NAMES = ("en-fr", "gpt-en", "bert-en-pairs", "sentiment", "t5-small-tasks", "vit-digits")
 
@@ -44,6 +42,6 @@ def test_it_is_never_taken_for_the_trained_checkpoint(tiny_checkpoint) -> None:
     assert drawn[0].model is not checkpoint.model
 
 
-def test_a_third_party_model_has_no_untrained_one(tiny_checkpoint) -> None:
+def test_a_third_party_model_has_no_untrained_one(family) -> None:
     with pytest.raises(ValueError, match="third-party"):
-        transformer.untrained(replace(tiny_checkpoint("tiny-gpt"), mapping={"a": "b"}))
+        transformer.untrained(family("hf-gpt2"))

@@ -73,12 +73,12 @@ def path_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
 def test_what_differs_or_is_missing_is_refused_with_the_reason(kind: str, path_of: Callable[..., Path]) -> None:
     name, fields, message = REFUSED[kind]
     with pytest.raises(CheckpointError, match=message):
-        load(path_of(kind, name, fields), own_code=True)
+        load(path_of(kind, name, fields))
 
 
 @pytest.mark.parametrize("kind", OPENED)
 def test_maps_of_attention_with_code_of_its_own_are_compared_too(kind: str, path_of: Callable[..., Path]) -> None:
-    model = load(path_of(kind, *OPENED[kind]), own_code=True).model
+    model = load(path_of(kind, *OPENED[kind])).model
     longer = 65 if kind == "big_bird" else 33  # than a block; the model reads 64 tokens
     assert model.agreement.lengths == (7, min(longer, 64))
     assert model.agreement.attention < 1e-5 and model.agreement.hidden < 1e-5

@@ -112,7 +112,7 @@ def test_the_memory_that_is_checked_includes_tables_and_the_trial_pass(
     text = guest_checkpoint("gpt_neo", tmp_path, max_position_embeddings=2048)
     image = image_checkpoint("vit", tmp_path)
     free = 0
-    monkeypatch.setattr("transformer.families.memory.free_memory", lambda: free)
+    monkeypatch.setattr("transformer.system.memory.free_memory", lambda: free)
     for path, least, most in ((text, 25_000_000, 30_000_000), (image, 500_000, 2_000_000)):
         weights = (path / "model.safetensors").stat().st_size
         free = weights + least

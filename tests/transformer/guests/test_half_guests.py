@@ -12,11 +12,15 @@ from safetensors.torch import load_file, save_file
 import transformer
 from tests.transformer.guests.tiny_guests import guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import image_checkpoint
-from transformer.guests import opening
-from transformer.guests.half_weights import fill_placeholders, placeholder
+from transformer.guests import half_precision, opening
+from transformer.guests.half_precision import (
+    HALF_TYPES,
+    HalfPrecisionEmbedding,
+    HalfPrecisionLinear,
+    fill_placeholders,
+    placeholder,
+)
 from transformer.layers.gradient_step import training_step
-from transformer.variants import half_precision
-from transformer.variants.half_precision import HALF_TYPES, HalfPrecisionEmbedding, HalfPrecisionLinear
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel
 
 pytest.importorskip("transformers")

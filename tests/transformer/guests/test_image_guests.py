@@ -13,10 +13,9 @@ import torch
 from PIL import Image
 
 import transformer
+from tests.transformer.guests.their_numbers import compare_images
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint, network, processor
 from transformer import CheckpointError, InputError
-from transformer.__main__ import main
-from transformer.attribution.verify_images import verify_images
 from transformer.pictures.image_files import image_text, read_image
 from transformer.pictures.image_patches import MASK_ID
 from transformer.pictures.preprocessing import preprocessing_of
@@ -135,27 +134,11 @@ def test_a_hidden_patch_has_no_pixels_and_patches_of_two_images_can_be_mixed(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_verify_compares_pixels_maps_and_outputs(opened: dict[str, transformer.Checkpoint], kind: str) -> None:
-    found = verify_images(opened[kind])
+def test_pixels_maps_and_outputs_are_theirs(opened: dict[str, transformer.Checkpoint], kind: str) -> None:
+    found = compare_images(opened[kind])
     assert len(found) == 4 and all(comparison.agrees for comparison in found), found
     assert all(comparison.attention == 0.0 == comparison.logits for comparison in found)
     assert all(comparison.pixels <= 1e-6 for comparison in found)
-
-
-def test_verify_finds_another_preprocessing_and_another_weight(tmp_path: Path, capsys) -> None:
-    path = image_checkpoint("clip", tmp_path)
-    assert main(["verify", str(path)]) == 0
-    assert "pixels" in capsys.readouterr().out
-    checkpoint = transformer.load(path)
-    stored = json.loads((path / "preprocessor_config.json").read_text())
-    (path / "preprocessor_config.json").write_text(json.dumps({**stored, "image_mean": [0.4, 0.4, 0.4]}))
-    assert not any(comparison.agrees for comparison in verify_images(checkpoint))
-    (path / "preprocessor_config.json").write_text(json.dumps(stored))
-    with torch.no_grad():
-        checkpoint.model.network.vision_model.encoder.layers[-1].mlp.fc2.weight[0, :5] += 2.0
-    found = verify_images(checkpoint)
-    assert max(comparison.attention for comparison in found) == 0.0
-    assert max(comparison.logits for comparison in found) > 1e-3 and not all(each.agrees for each in found)
 
 
 def test_a_copy_of_a_model_reads_the_same_images(opened: dict[str, transformer.Checkpoint]) -> None:

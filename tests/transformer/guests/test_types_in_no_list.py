@@ -10,12 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from tests.transformer.guests.their_numbers import compare, compare_images
 from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, WRITERS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
 from transformer import CheckpointError, Greedy, load, trace
-from transformer.attribution.verify_images import verify_images
 from transformer.errors import NotExposedError
-from transformer.files.verify import verify
 from transformer.guests import guest_model
 
 pytest.importorskip("transformers")
@@ -93,7 +92,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.parametrize("kind", TEXTS)
 def test_models_of_text_agree_with_their_own_code(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GUESTS, kind, TEXTS[kind])
-    found = verify(load(guest_checkpoint(kind, tmp_path)), lengths=(1, 9, 33))
+    found = compare(load(guest_checkpoint(kind, tmp_path)), lengths=(1, 9, 33))
     assert all(comparison.largest < 1e-5 for comparison in found)
 
 
@@ -102,7 +101,7 @@ def test_an_encoder_with_a_table_of_rotary_positions_agrees_with_its_own_code(
 ) -> None:
     monkeypatch.setitem(ENCODERS, "roformer", ("RoFormerForMaskedLM", {**GROUPED, "embedding_size": 32}))
     monkeypatch.setitem(GUESTS, "roformer", ENCODERS["roformer"])
-    found = verify(load(guest_checkpoint("roformer", tmp_path)), lengths=(1, 9, 33))
+    found = compare(load(guest_checkpoint("roformer", tmp_path)), lengths=(1, 9, 33))
     assert all(comparison.largest < 1e-5 for comparison in found)
 
 
@@ -114,7 +113,7 @@ def test_classifiers_of_images_agree_with_their_own_code(
     monkeypatch.setitem(IMAGE_GUESTS, f"{kind} classifier", (name, fields, PROCESSOR, ("[CLS]",)))
     checkpoint = load(image_checkpoint(f"{kind} classifier", tmp_path))
     assert checkpoint.config.class_names == ("cat", "dog")
-    assert all(comparison.largest < 1e-5 for comparison in verify_images(checkpoint))
+    assert all(comparison.largest < 1e-5 for comparison in compare_images(checkpoint))
 
 
 def test_a_stream_that_layers_multiply_is_said_to_be_not_exposed(

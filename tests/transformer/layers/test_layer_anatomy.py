@@ -60,6 +60,6 @@ def test_every_family_says_what_it_is(family: Callable, name: str) -> None:
         assert ("tanh" in found["attention"].formula) == (name == "hf-gemma2")
         assert (r"\sqrt" in found["attention"].formula) == (name != "hf-t5")
         assert (facts["biases of Q, K, V"] == "yes") == (name not in ("hf-t5", "hf-gemma2"))
-        places = {"hf-t5": "relative", "hf-deberta": "disentangled", "hf-marian": "sines and cosines"}
+        places = {"hf-t5": "relative", "hf-marian": "sines and cosines"}
         usual = "rotary" if name in ("hf-llama", "hf-gemma2", "hf-neox") else "learned"
         assert facts["kind of positions"] == places.get(name, usual)

@@ -8,6 +8,7 @@ import torch
 
 import transformer
 from tests.transformer import tiny
+from transformer.guests.partial_rotary import PartialRotaryEncoding, Rotary
 from transformer.layers import positional_encodings
 from transformer.layers.positional_encodings import (
     measured_position_scores,
@@ -15,7 +16,6 @@ from transformer.layers.positional_encodings import (
     reordered_positions,
     without_positions,
 )
-from transformer.variants.partial_rotary import PartialRotaryEncoding, Rotary
 
 
 def test_added_encoding_is_what_the_trace_recorded(tiny_checkpoint):

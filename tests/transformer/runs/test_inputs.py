@@ -12,7 +12,7 @@ import torch
 from tokenizers import models
 
 import transformer
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.hugging_face import build
 from transformer import Checkpoint, InputError
 from transformer.files.chats import with_prompt
 from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids

@@ -12,7 +12,7 @@ import torch
 import transformer
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from transformer.config import ModelConfig
-from transformer.families.build import build_model
+from transformer.files.build import build_model
 from transformer.probes import record
 from transformer.runs import recording_size
 from transformer.runs.activation_arrays import RecordedActivations
@@ -56,7 +56,7 @@ def test_also_of_other_families(tmp_path: Path, name: str) -> None:
     checkpoint = transformer.load(foreign_checkpoint(name, tmp_path))
     trace = transformer.trace(checkpoint, SENTENCE)
     measured = trace.activations.n_bytes
-    assert measured <= recorded_bytes(checkpoint.model, **lengths(trace)) <= 1.02 * measured
+    assert measured <= recorded_bytes(checkpoint.model, **lengths(trace)) <= 1.15 * measured  # norms are derived
 
 
 def test_the_model_of_the_attack_is_counted_right() -> None:

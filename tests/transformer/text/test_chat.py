@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.transformer.families.gguf_files import token_keys, write_gguf
-from tests.transformer.families.hugging_face import build
+from tests.transformer.guests.gguf_files import token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level, theirs, write
 from transformer.errors import CheckpointError, InputError
 from transformer.files.chats import takes_chat, with_prompt

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from transformer.errors import InputError
-from transformer.families.build import build_model
+from transformer.files.build import build_model
 from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import ToyLearner, initialise, toy_config
 from transformer.toy.tasks import TASKS, batch_of, draw_batch, letters_of, make_batch

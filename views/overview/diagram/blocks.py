@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer.config import ModelConfig
-from transformer.families.family_config import FamilyConfig
+from transformer.guests.guest_config import GuestConfig
 from transformer.runs.next_sentence import LOGITS as NEXT_SENTENCE_LOGITS
 from transformer.runs.traces import Trace
 from ui.words.texts import common
@@ -105,7 +105,7 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
     blocks += _convolution(trace, f"{stack}.layers.{layer}", layer, block)
     blocks += _norm(trace, f"{stack}.final_norm", "final_norm", block)
     if f"{stack}.logits" in trace:
-        note = common("diagram.own_layer") if stack == "encoder" and isinstance(config, FamilyConfig) else ""
+        note = common("diagram.own_layer") if stack == "encoder" and isinstance(config, GuestConfig) else ""
         blocks.append(block("logits", "logits", "logits", f"{stack}.logits", "decoding", note=note))
         if NEXT_SENTENCE_LOGITS in trace:
             blocks.append(block("next_sentence", "next_sentence", "logits", NEXT_SENTENCE_LOGITS, "decoding"))
@@ -146,7 +146,7 @@ def _attention_notes(config: ModelConfig, stack: str, layer: int, name: str) -> 
     if name != "self_attention":
         return []
     notes = [common(f"diagram.{kind}") for kind in config.kinds_in(stack) if kind in _IN_SCORES]
-    if isinstance(config, FamilyConfig):
+    if isinstance(config, GuestConfig):
         if config.n_key_heads and config.n_key_heads < config.n_heads:
             notes.append(common("diagram.shared_keys", heads=config.n_heads, keys=config.n_key_heads))
         if config.windows and config.windows[layer] is not None:
@@ -155,7 +155,7 @@ def _attention_notes(config: ModelConfig, stack: str, layer: int, name: str) -> 
 
 
 def _feed_forward_notes(config: ModelConfig) -> list[str]:
-    if not isinstance(config, FamilyConfig):
+    if not isinstance(config, GuestConfig):
         return []
     notes = [common("diagram.gated")] if config.gated else []
     return notes + ([common("diagram.parallel")] if config.block == "parallel" else [])

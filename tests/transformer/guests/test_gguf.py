@@ -1,0 +1,332 @@
+"""GGUF files equal Hugging Face's weights of the same tiny models; false headers are refused."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from tests.transformer.guests.gguf_files import llama3_factors, token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
+from tests.transformer.guests.test_equal_numbers import LENGTHS, TOLERANCE, attentions, both
+from tests.transformer.text.foreign_folders import (
+    SENTENCES,
+    TEXTS,
+    byte_level,
+    theirs,
+    unigram,
+    with_byte_fallback,
+    word_piece,
+    write,
+)
+from tests.transformer.text.test_foreign_tokenizer import gemma, llama3
+from transformer import CheckpointError, Greedy, decode, load, trace
+from transformer.__main__ import main
+from transformer.disk.gguf_file import GgufFile, is_gguf
+from transformer.guests.folder import fields_of
+from transformer.guests.opening import open_guest
+from transformer.guests.rotary_scaling import FactorScaling, Llama3Scaling
+from transformer.heads.role_files import load_corpus_roles
+
+pytest.importorskip("transformers")
+pytest.importorskip("gguf")
+
+_PLAIN_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 500.0}
+CASES: dict[str, tuple[str, dict]] = {
+    "llama": ("llama", {}),
+    "llama 3: biases, a tensor of factors": ("llama 3, biases", {}),
+    "llama: linear, tied": ("llama, linear, tied", {}),
+    "llama: yarn": ("llama, yarn", {"rope_parameters": _PLAIN_YARN}),
+    "mistral: window": ("mistral", {}),
+    "qwen2": ("qwen2", {"use_sliding_window": False}),
+    "qwen3": ("qwen3", {}),
+    "gemma": ("gemma", {}),
+    "gemma 2: caps, windows": ("gemma 2", {"query_pre_attn_scalar": 10}),
+    "gemma 3: two bases, windows": ("gemma 3", {"query_pre_attn_scalar": 10}),
+    "gpt2": ("gpt2", {}),
+    "gpt2: untied": ("gpt2", {"tie_word_embeddings": False}),
+    "gpt-neox": ("gpt-neox", {}),
+    "gpt-neox: sequential": ("gpt-neox, sequential", {}),
+    "t5": ("t5", {"relative_attention_max_distance": 128}),
+    "t5 1.1": ("t5 1.1", {"relative_attention_max_distance": 128}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_logits_and_maps_are_those_of_the_model_that_was_converted(case: str, tmp_path: Path) -> None:
+    name, changes = CASES[case]
+    model = build(name, **changes)
+    file = write_gguf(tmp_path / "model.gguf", model)
+    ours = open_guest(file, fields_of(file))
+    assert ours.unread == ()
+    for length in LENGTHS:
+        recorded, expected, real, logits = both(ours, model, length)
+        if ours.model.config.has_decoder and not ours.model.config.has_encoder:
+            real = torch.ones_like(real)
+        wanted = expected.logits
+        assert (logits - wanted).abs().max() < 2 * TOLERANCE
+        for map_name, weights in attentions(ours, expected):
+            assert (recorded[map_name] - weights).abs().max() < TOLERANCE, map_name
+
+
+def test_factors_of_a_tensor_are_llama_3s_stretching_also_far_behind(tmp_path: Path) -> None:
+    """Short prompts agree without the factors; at position 8,191 a low frequency differs."""
+    import transformers
+
+    rope = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    rope |= {"original_max_position_embeddings": 8192, "rope_theta": 500_000.0}
+    config = transformers.LlamaConfig(head_dim=64, rope_parameters=rope, max_position_embeddings=131_072)
+    frequency = 1.0 / 500_000.0 ** (torch.arange(0, 64, 2, dtype=torch.float32) / 64)
+    expected = Llama3Scaling(32.0, 1.0, 4.0, 8192).stretched(frequency, 1)
+    found = FactorScaling(tuple(llama3_factors(config).tolist())).stretched(frequency, 1)
+    assert torch.allclose(found, expected, rtol=1e-6)
+    assert (8191 * (frequency - expected)).abs().max() > 1  # radians: the difference without the factors
+
+
+def test_rows_are_permuted_for_llama_alone(tmp_path: Path) -> None:
+    model = build("llama")
+    file = write_gguf(tmp_path / "model.gguf", model)
+    stored = GgufFile(file).read("blk.0.attn_q.weight")
+    assert np.abs(stored - model.model.layers[0].self_attn.q_proj.weight.detach().numpy()).max() > 0.1
+    model = build("qwen3")
+    file = write_gguf(tmp_path / "other.gguf", model)
+    stored = GgufFile(file).read("blk.0.attn_q.weight")
+    assert np.array_equal(stored, model.model.layers[0].self_attn.q_proj.weight.detach().numpy())
+
+
+@pytest.mark.parametrize("packed", ["F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])
+def test_packed_numbers_are_the_librarys(packed: str, tmp_path: Path) -> None:
+    import gguf
+
+    model = build("llama", hidden_size=64, intermediate_size=96, head_dim=32, num_attention_heads=4)
+    file = write_gguf(tmp_path / "model.gguf", model, packed=packed)
+    kind = gguf.GGMLQuantizationType[packed]
+    matrix = model.model.layers[1].mlp.down_proj.weight.detach().numpy()
+    found = GgufFile(file).read("blk.1.ffn_down.weight")
+    assert np.array_equal(found, gguf.quants.dequantize(gguf.quants.quantize(matrix, kind), kind))
+    assert 0 < np.abs(found - matrix).max() < {"F16": 0.01, "BF16": 0.05}.get(packed, 0.3)
+    assert packed in GgufFile(file).types()[:2]
+    ours = open_guest(file, fields_of(file))
+    assert torch.isfinite(ours.model(torch.tensor([[1, 2, 3]]))).all()
+
+
+def test_a_file_in_parts(tmp_path: Path) -> None:
+    import gguf
+
+    model = build("llama")
+    whole = GgufFile(write_gguf(tmp_path / "model.gguf", model))
+    names = list(whole.tensors)
+    for number, part in enumerate((names[:9], names[9:]), start=1):
+        writer = gguf.GGUFWriter(str(tmp_path / f"split-{number:05}-of-00002.gguf"), "llama")
+        if number == 1:
+            for key in whole._keys:
+                value = whole.get(key)
+                if key.startswith("llama."):
+                    (writer.add_float32 if isinstance(value, float) else writer.add_uint32)(key, value)
+        for name in part:
+            writer.add_tensor(name, whole.read(name))
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+    first = tmp_path / "split-00001-of-00002.gguf"
+    assert GgufFile(first).tensors == whole.tensors
+    ids = torch.tensor([[3, 5, 8]])
+    expected = open_guest(whole.path, fields_of(whole.path)).model(ids)
+    assert torch.equal(open_guest(first, fields_of(first)).model(ids), expected)
+    (tmp_path / "split-00002-of-00002.gguf").unlink()
+    with pytest.raises(CheckpointError, match="split-00002-of-00002"):
+        GgufFile(first)
+
+
+# name: (tokenizer, kind, case of the model, keys, settings with which Hugging Face opens the same tokenizer)
+TOKENIZERS = {
+    "gpt2": (lambda: byte_level(special=("<|endoftext|>",)), "gpt2", "gpt2", {"pre": "gpt-2"}),
+    "gpt2, an old file": (lambda: byte_level(special=("<|endoftext|>",)), "gpt2", "gpt2", {}),
+    "llama 3": (llama3, "gpt2", "llama", {"pre": "llama-bpe"}),
+    "llama 3, an old file": (llama3, "gpt2", "llama", {"add_bos_token": True}),
+    "llama 2": (with_byte_fallback, "llama", "llama", {"add_bos_token": False}),
+    "gemma": (gemma, "llama", "gemma", {"add_space_prefix": False, "bos_token_id": 2, "eos_token_id": 1}),
+    "t5": (lambda: unigram(("<pad>", "</s>", "<unk>"), "<unk>"), "t5", "t5", {"eos_token_id": 1}),
+}
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_ids_are_those_of_the_tokenizer_that_was_converted(name: str, tmp_path: Path) -> None:
+    make, kind, case, keys = TOKENIZERS[name]
+    backend = make()
+    model = build(case, vocab_size=backend.get_vocab_size())
+    ours = load(write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, kind, **keys))).tokenizer
+    if kind == "t5":  # the class splits at white space first, which a file of the library alone does not say
+        backend = theirs(write(tmp_path, {"model_type": "t5"}, None, backend)).backend_tokenizer
+    for text in TEXTS:
+        if kind == "llama" and (text != text.strip() or "▁" in text):
+            continue  # a space typed in front: Llama's classes differ
+        assert list(ours.encode(text)) == backend.encode(text, add_special_tokens=False).ids, repr(text)
+    if kind != "t5":
+        assert ours.decode(ours.encode(SENTENCES[0])) == SENTENCES[0]
+
+
+def test_word_pieces_are_those_of_bert(tmp_path: Path) -> None:
+    """A BERT in llama.cpp has no head: its output is a sentence embedding."""
+    from transformer.text.foreign.tokenizer import open_tokenizer
+
+    backend = word_piece()
+    names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    ids = ("padding", "unknown", "cls", "seperator", "mask")
+    named = {f"{job}_token_id": backend.token_to_id(name) for job, name in zip(ids, names, strict=True)}
+    model = build("bert", vocab_size=backend.get_vocab_size(), hidden_act="gelu")  # the file names no template
+    file = write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, "bert", **named))
+    ours = open_tokenizer(file, config={}, generation={})
+    for text in TEXTS:
+        assert [*ours.before, *ours.encode(text), *ours.after] == backend.encode(text).ids, repr(text)
+    assert ours.special.mask == backend.token_to_id("[MASK]")
+    vector = trace(load(file), TEXTS[0])["pooling.vector"].values
+    with torch.no_grad():
+        hidden = model.bert(torch.tensor([backend.encode(TEXTS[0]).ids])).last_hidden_state[0]
+    assert vector == pytest.approx(hidden.mean(dim=0).numpy(), abs=1e-6)
+
+
+def test_a_whole_checkpoint_is_traced_and_writes(tmp_path: Path) -> None:
+    backend = byte_level(special=("<|endoftext|>",))
+    model = build("gpt2", vocab_size=backend.get_vocab_size())
+    keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=0, bos_token_id=0)
+    file = write_gguf(tmp_path / "sha256-0123", model, tokens=keys)  # the name that Ollama gives it
+    assert is_gguf(file)
+    checkpoint = load(file)
+    assert checkpoint.name == "sha256-0123" and checkpoint.framing.ends == (0,) and len(checkpoint.fingerprint) == 64
+    assert load(file).fingerprint == checkpoint.fingerprint
+    found = trace(checkpoint, "The cat sat")
+    written = decode(checkpoint, "The cat sat", Greedy(max_new_tokens=5))
+    ids = torch.tensor([checkpoint.tokenizer.encode("The cat sat")])
+    expected = model.generate(ids, max_new_tokens=5, do_sample=False, eos_token_id=0, pad_token_id=0)
+    assert list(written.tokens.ids)[:5] == expected[0, ids.shape[1] :].tolist()
+    assert found.text
+
+
+def test_a_tokenizer_is_read_from_a_file_larger_than_its_process_may_be(tmp_path: Path) -> None:
+    """The tokenizer's process may use a few gigabytes, less than the file of a large model."""
+    backend = byte_level(special=("<|endoftext|>",))
+    model = build("gpt2", vocab_size=backend.get_vocab_size())
+    file = write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, "gpt2", pre="gpt-2"))
+    os.truncate(file, 2**36)  # without using space on the disk
+    assert list(load(file).tokenizer.encode("The cat")) == backend.encode("The cat").ids
+
+
+def test_what_is_not_known_is_refused_by_name(tmp_path: Path) -> None:
+    import gguf
+
+    writer = gguf.GGUFWriter(str(tmp_path / "model.gguf"), "rwkv7")
+    writer.add_tensor("token_embd.weight", np.zeros((4, 4), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(CheckpointError, match="has the architecture 'rwkv7'; of GGUF files llama, qwen2"):
+        load(tmp_path / "model.gguf")
+    backend = byte_level()
+    model = build("gpt2", vocab_size=backend.get_vocab_size())
+    file = write_gguf(tmp_path / "other.gguf", model, tokens=token_keys(backend, "gpt2", pre="viking"))
+    with pytest.raises(CheckpointError, match="its tokenizer cuts words as 'viking'; known ways are gpt-2"):
+        load(file)
+
+
+@pytest.mark.parametrize("length", [4, 8, 16, 24, 60, 400, 3000, -64])
+def test_a_file_that_is_cut_off_is_refused(length: int, tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "model.gguf", build("llama"))
+    file.write_bytes(file.read_bytes()[:length])
+    with pytest.raises(CheckpointError, match="is not a GGUF file that can be read"):
+        load(file)
+
+
+HEADER = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
+_NAME = struct.pack("<Q1s", 1, b"a")
+LIES = {
+    "keys without end": struct.pack("<4sIQQ", b"GGUF", 3, 0, 2**60),
+    "tensors without end": struct.pack("<4sIQQ", b"GGUF", 3, 2**60, 0),
+    "an old version": struct.pack("<4sIQQ", b"GGUF", 1, 0, 0),
+    "the other order of bytes": struct.pack(">4sIQQ", b"GGUF", 3, 0, 0),
+    "a name without end": HEADER + struct.pack("<Q", 2**62),
+    "a text without end": HEADER + _NAME + struct.pack("<IQ", 8, 2**62),
+    "a list without end": HEADER + _NAME + struct.pack("<IIQ", 9, 4, 2**62),
+    "texts without end": HEADER + _NAME + struct.pack("<IIQ", 9, 8, 2**62),
+    "a list of lists": HEADER + _NAME + struct.pack("<IIQIQ", 9, 9, 1, 9, 1),
+    "a type that nobody knows": HEADER + _NAME + struct.pack("<I", 99),
+    "an alignment of nothing": HEADER + struct.pack("<Q17sII", 17, b"general.alignment", 4, 0),
+}
+
+
+@pytest.mark.parametrize("what", LIES)
+def test_a_header_that_lies_is_refused(what: str, tmp_path: Path) -> None:
+    file = tmp_path / "model.gguf"
+    file.write_bytes(LIES[what] + b"\0" * 50)
+    with pytest.raises(CheckpointError, match=r"model\.gguf is not a GGUF file that can be read: "):
+        load(file)
+
+
+@pytest.mark.parametrize("lists", [[8_000_000], [1_500_000, 1_500_000]])
+def test_millions_of_empty_texts_are_refused_before_they_are_read(lists: list[int], tmp_path: Path) -> None:
+    """Each of 8 million took eight bytes of a file and a step of a loop: 11 seconds for a header."""
+    file = tmp_path / "model.gguf"
+    with open(file, "wb") as written:
+        written.write(struct.pack("<4sIQQ", b"GGUF", 3, 0, len(lists)))
+        for count in lists:
+            written.write(_NAME + struct.pack("<IIQ", 9, 8, count))
+            written.truncate(written.tell() + 8 * count)
+            written.seek(0, 2)
+    started = time.process_time()
+    with pytest.raises(CheckpointError, match=f"its lists have {sum(lists):,} entries, more than any"):
+        GgufFile(file)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"block_count": "three"}, "num_hidden_layers 'three'; expected an integer"),
+        ({"block_count": 4}, "lacks the weights model.layers.3"),
+        ({"block_count": 2}, "which belongs to a layer that"),
+        ({"attention__head_count": 0}, "num_attention_heads 0"),
+        ({"attention__head_count": 4}, "does not fit"),
+        ({"embedding_length": 10**9}, "hidden_size is 1000000000"),
+        ({"feed_forward_length": [1, 2, 3]}, "intermediate_size"),
+        ({"rope__dimension_count": 4}, "rotates only 4 of the 10 channels"),
+        ({"expert_count": 8}, "is a mixture of experts"),
+        ({"rope__scaling__type": "spiral", "rope__scaling__factor": 2.0}, "'spiral'; expected one of"),
+    ],
+)
+def test_keys_that_do_not_fit_are_refused(changes: dict, message: str, tmp_path: Path) -> None:
+    file = write_gguf(tmp_path / "model.gguf", build("llama"), **changes)
+    with pytest.raises(CheckpointError, match=message):
+        load(file)
+
+
+def test_memory_is_counted_before_a_number_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_gguf(tmp_path / "model.gguf", build("llama"))
+    monkeypatch.setattr("transformer.system.memory.free_memory", lambda: 1000)
+    monkeypatch.setattr(GgufFile, "read", lambda self, name: pytest.fail(f"{name} was read"))
+    with pytest.raises(CheckpointError, match="GB of memory"):
+        load(file)
+
+
+def test_heads_of_a_file_are_saved_beside_it_also_by_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    """The fingerprint used to be looked up inside the file, as if it were a folder."""
+    backend = byte_level(special=("<pad>", "</s>"))
+    keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=1, padding_token_id=0)
+    (tmp_path / "models").mkdir()
+    write_gguf(tmp_path / "models" / "tiny.gguf", build("gpt2", vocab_size=backend.get_vocab_size()), tokens=keys)
+    (tmp_path / "sentences.txt").write_text("the cat sat on the mat\n")
+    monkeypatch.chdir(tmp_path)
+    file = Path("models") / "tiny.gguf"
+    assert main(["heads", "--checkpoint", str(file), "--sentences", "sentences.txt", "--save"]) == 0
+    saved = Path("models") / "tiny.gguf.head_roles.json"
+    assert f"saved in {saved}" in capsys.readouterr().err and saved.is_file()
+    assert load(file).fingerprint == load(file.resolve()).fingerprint
+    assert load_corpus_roles(load(file)).roles.n_sentences == 1

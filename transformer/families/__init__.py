@@ -1,1 +1,0 @@
-"""Third-party checkpoints built from this project's modules: one file per family."""

@@ -1,0 +1,19 @@
+"""A guest on the Checkpoint page: whose code computes it, and what of its files is not used."""
+
+import streamlit as st
+
+from ui.page.page import Page
+from ui.show.figures import show_source
+from ui.words.texts import as_plain
+
+
+def guest_view(p: Page) -> None:
+    """Name the class of ``transformers`` that computes this guest, with its source folded."""
+    checkpoint, config = p.checkpoint, p.checkpoint.config
+    st.markdown(p.text["computed"].format(architecture=config.architecture, family=as_plain(config.family)))
+    if checkpoint.unread:
+        names = as_plain(", ".join(checkpoint.unread[:20]))
+        st.caption(p.text["unread"].format(count=len(checkpoint.unread), names=names))
+    if checkpoint.adapter:
+        st.caption(p.text["adapter"].format(base=as_plain(checkpoint.adapter.base)))
+    show_source(*checkpoint.model.classes)
