@@ -23,9 +23,10 @@ def test_the_page_names_the_class_that_computes_and_shows_its_source(
     assert not app.exception
     assert any("`BertForMaskedLM` of transformers" in text.value and "**bert**" in text.value for text in app.markdown)
     assert any(" · bert · 3 " in text.value for text in app.sidebar.caption)
-    assert any("cls.seq_relationship.weight" in text.value for text in app.caption)
-    folds = [key for fold in app.expander if (key := fold.proto.id).endswith("BertForMaskedLM-BertLayer-BertAttention")]
-    assert len(folds) == 1 or any("BertForMaskedLM" in str(fold) for fold in app.expander)
+    assert any("4 tensors are not read" in text.value and "relationship" in text.value for text in app.caption)
+    assert any("equal those that its own code returns on 7 and" in text.value for text in app.markdown)
+    folds = [fold.proto.id for fold in app.expander]
+    assert any(fold.endswith("code BertForMaskedLM-BertLayer-BertSelfAttention") for fold in folds)
 
 
 def test_several_folders_are_listed_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

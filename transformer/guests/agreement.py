@@ -69,6 +69,8 @@ def _compare_pass(model: GuestModel, given: Mapping[str, Tensor]) -> tuple[int, 
                 raise layers_without_maps(without)
             for layer, (shown, expected) in enumerate(zip(shown_maps, maps, strict=True)):
                 assert shown is not None
+                if not bool(shown.isfinite().all()):
+                    raise CheckpointError(f"{model.config.architecture} computes numbers that are not finite")
                 if model.config.kind == "decoder-only" and bool(shown.triu(1).any()):
                     raise CheckpointError(
                         f"{model.config.architecture} attends to later tokens, so it does not continue a text; only "
