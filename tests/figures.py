@@ -107,13 +107,13 @@ def small_lens(**changed):
 
 def small_measures(*, shares: bool = True):
     """Return measures of three tokens, one of which cannot be left out: a row of shares, two signed rows."""
-    from transformer.attribution.attention_trust import Aligned, Measure
+    from transformer.attribution.attention_trust import Aligned, TokenMeasure
 
     tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
     rows = (
-        (Measure("head", np.array([0.7, 0.2, 0.1]), False, 0.5),) if shares else (),
-        (Measure("integrated_gradients", np.array([10.0, -20.0, 0.001]), True, -0.25),),
-        (Measure("leave_one_out", np.array([0.5, -0.25, np.nan]), True, np.nan),),
+        (TokenMeasure("head", np.array([0.7, 0.2, 0.1]), False, 0.5),) if shares else (),
+        (TokenMeasure("integrated_gradients", np.array([10.0, -20.0, 0.001]), True, -0.25),),
+        (TokenMeasure("leave_one_out", np.array([0.5, -0.25, np.nan]), True, np.nan),),
     )
     return Aligned(tokens, (0, 1, 3), sum(rows, ()))
 

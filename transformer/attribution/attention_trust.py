@@ -17,7 +17,7 @@ import numpy as np
 from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
 from transformer.attribution.input_attribution import ROWS as PATH_ROWS
-from transformer.attribution.input_attribution import Attribution, gradient_times_input, integrated_gradients
+from transformer.attribution.input_attribution import InputAttribution, gradient_times_input, integrated_gradients
 from transformer.attribution.leave_one_out import ROWS as REMOVAL_ROWS
 from transformer.attribution.leave_one_out import RemovedTokens, remove_each
 from transformer.files.checkpoints import Checkpoint
@@ -33,8 +33,8 @@ ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "leave_one_ou
 class InputAttributions:
     """What one number of the output depends on, measured in three ways."""
 
-    gradient: Attribution
-    integrated: Attribution
+    gradient: InputAttribution
+    integrated: InputAttribution
     removal: RemovedTokens
 
     def rows(self, stack: str) -> dict[str, np.ndarray]:
@@ -45,7 +45,7 @@ class InputAttributions:
 
 
 @dataclass(frozen=True)
-class Measure:
+class TokenMeasure:
     """One measure over tokens.
 
     Attributes:
@@ -67,9 +67,9 @@ class Aligned:
 
     tokens: TokenSequence
     positions: tuple[int, ...]
-    measures: tuple[Measure, ...]
+    measures: tuple[TokenMeasure, ...]
 
-    def __getitem__(self, name: str) -> Measure:
+    def __getitem__(self, name: str) -> TokenMeasure:
         return next(measure for measure in self.measures if measure.name == name)
 
 
@@ -140,7 +140,7 @@ def _align_measures(
     for name, values in {**shares, **signed}.items():
         picked = np.asarray(values, dtype=np.float64)[positions]
         agreement = float("nan") if name == "leave_one_out" else spearman(np.abs(picked), truth)
-        measures.append(Measure(name, picked, name in signed, agreement))
+        measures.append(TokenMeasure(name, picked, name in signed, agreement))
     return Aligned(tokens, tuple(positions), tuple(measures))
 
 

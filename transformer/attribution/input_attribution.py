@@ -7,8 +7,8 @@ that a baseline removes the words and keeps their order, whatever the positional
     gradient × input       a_i = Σ_channel x_i · ∂F/∂x_i                                    Shrikumar et al. 2016
     integrated gradients   a_i = Σ_channel (x_i − x′_i) · ∫₀¹ ∂F/∂x_i (x′ + α(x − x′)) dα   Sundararajan et al. 2017, §3
 
-Completeness: the second sums to F(x) − F(x′), up to the numerical error of the integral (``Attribution.error``). The
-first sums to nothing in particular: it is a local slope.
+Completeness: the second sums to F(x) − F(x′), up to the numerical error of the integral (``InputAttribution.error``).
+The first sums to nothing in particular: it is a local slope.
 
 Both are computed by captum (its quadrature is Gauss–Legendre). With its dependencies captum takes 80 MB on disk, and
 its import takes about half as long as that of torch, mostly for matplotlib; so it is a requirement, but it is imported
@@ -34,7 +34,7 @@ ROWS = 16  # points of the path that pass through the model in one batch
 
 
 @dataclass(frozen=True)
-class Attribution:
+class InputAttribution:
     """Share of each input token in the number, signed, in its unit.
 
     Attributes:
@@ -70,7 +70,7 @@ class Attribution:
         return self.total - self.difference
 
 
-def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> Attribution:
+def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> InputAttribution:
     """Compute a_i = x_i · ∂F/∂x_i, summed over the channels."""
     from captum.attr import InputXGradient
 
@@ -85,7 +85,7 @@ def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> Attribut
 
 def integrated_gradients(
     checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
-) -> Attribution:
+) -> InputAttribution:
     """Average the gradient over ``n_steps`` points on the line from the baseline x′ to the input x.
 
     Args:
@@ -156,8 +156,8 @@ def _forward(checkpoint: Checkpoint, quantity: Quantity) -> Callable[..., Tensor
 
 def _attribution(
     method: str, quantity: Quantity, inputs: dict[str, Tensor], found: tuple[Tensor, ...], *, value: float
-) -> Attribution:
+) -> InputAttribution:
     parts = {
         stack: part[0].detach().double().sum(dim=-1).cpu().numpy() for stack, part in zip(inputs, found, strict=True)
     }
-    return Attribution(method, quantity, parts.get("encoder"), parts.get("decoder"), value)
+    return InputAttribution(method, quantity, parts.get("encoder"), parts.get("decoder"), value)

@@ -27,7 +27,7 @@ NAMES = (HEALTHY, *TRAINING_FAULTS)
 
 
 @dataclass(frozen=True)
-class Moment:
+class TrainingMoment:
     """One moment of a training.
 
     Attributes:
@@ -49,7 +49,7 @@ class TrainedToy:
     """A finished training: its model and its moments. It is shared, so it must not be changed."""
 
     learner: ToyLearner
-    moments: tuple[Moment, ...]
+    moments: tuple[TrainingMoment, ...]
 
 
 @lru_cache(maxsize=len(NAMES))
@@ -76,7 +76,7 @@ def trained_toy(name: str) -> TrainedToy:
             parameter.copy_(tensors[key].float())
     learner.model.eval().requires_grad_(False)
     moments = json.loads(moments_file.read_text(encoding="utf-8"))
-    return TrainedToy(learner, tuple(Moment(**moment) for moment in moments))
+    return TrainedToy(learner, tuple(TrainingMoment(**moment) for moment in moments))
 
 
 def train_and_save(name: str, folder: Path = FOLDER, *, steps: int = STEPS) -> None:
@@ -84,7 +84,9 @@ def train_and_save(name: str, folder: Path = FOLDER, *, steps: int = STEPS) -> N
     folder.mkdir(parents=True, exist_ok=True)
     moments = []
     for state in train_toy(TASK, steps=steps, seed=SEED, every=EVERY, fault="" if name == HEALTHY else name):
-        moments.append(Moment(state.step, state.reported, state.score.loss, state.score.accuracy, state.written))
+        moments.append(
+            TrainingMoment(state.step, state.reported, state.score.loss, state.score.accuracy, state.written)
+        )
         learner = state.learner
     save_weights(folder / f"{name}.safetensors", learner.model)
     rows = ",\n".join(json.dumps(asdict(moment)) for moment in moments)

@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class RowExample:
     """Position in one sentence: token ``query`` of ``asked`` attends to token ``key`` of ``read``.
 
     ``value`` is the number that it is an example of.
@@ -36,7 +36,7 @@ class Example:
 
 
 @dataclass(frozen=True, eq=False)
-class Firing(Example):
+class Firing(RowExample):
     """Strongest position of one sentence.
 
     Attributes:

@@ -31,7 +31,7 @@ from transformer.attention_maps.attention_path import output_matrices
 from transformer.attribution.direct_logit_attribution import Question, Walk, last_step, read_out
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.firing_examples import ROWS, Example, Progress, head_rows, read_batches
+from transformer.heads.firing_examples import ROWS, Progress, RowExample, head_rows, read_batches
 from transformer.heads.weight_patterns import places_in
 from transformer.models import FirstTokenClassifier
 from transformer.predictions.lens import lens_stack
@@ -43,7 +43,7 @@ from transformer.text.tokens import TokenSequence
 MEASURES = ("weight", "passed", "effect")
 
 
-class Rows(NamedTuple):
+class RowValues(NamedTuple):
     """One measure of one attention layer in one sentence.
 
     ``values`` are [head, query], and ``keys`` the key that each value belongs to, [head, query].
@@ -60,7 +60,7 @@ class LayerRows(NamedTuple):
     asked: TokenSequence
     read: TokenSequence
     allowed: np.ndarray
-    measures: Mapping[str, Rows]
+    measures: Mapping[str, RowValues]
 
 
 class RowMeasures:
@@ -91,7 +91,7 @@ class RowMeasures:
                 shares = weights * (readings[name] @ values.transpose(0, 2, 1))  # [head, query, key]
                 total = shares.sum(axis=-1)
                 keys = (shares * np.where(total < 0, -1, 1)[..., None]).argmax(axis=-1)
-                found["effect"] = Rows(total, keys)
+                found["effect"] = RowValues(total, keys)
             yield LayerRows(place, asked, read, allowed, found)
 
     def _readings(self, batch: Recorded, row: int) -> Mapping[str, np.ndarray]:
@@ -133,9 +133,9 @@ def _array(batch: Recorded, name: str, row: int) -> np.ndarray:
     return batch.recording.tensors[name][row].numpy(force=True)
 
 
-def _largest(values: np.ndarray) -> Rows:
+def _largest(values: np.ndarray) -> RowValues:
     keys = values.argmax(axis=-1)
-    return Rows(np.take_along_axis(values, keys[..., None], axis=-1)[..., 0], keys)
+    return RowValues(np.take_along_axis(values, keys[..., None], axis=-1)[..., 0], keys)
 
 
 # In this order: a position belongs to the first kind that applies. The key is …
@@ -179,7 +179,7 @@ class Habit:
     chance: float
     halves: tuple[float, float]
     error: float
-    examples: tuple[Example, ...]
+    examples: tuple[RowExample, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ class Interval:
     low: float
     high: float
     share: float
-    examples: tuple[Example, ...]
+    examples: tuple[RowExample, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -418,16 +418,16 @@ class _Layer:
 
     def _examples(
         self, own: Mapping[str, np.ndarray], name: str, buckets: np.ndarray, in_turn: np.ndarray
-    ) -> dict[int, tuple[Example, ...]]:
+    ) -> dict[int, tuple[RowExample, ...]]:
         """Return the first ``N_EXAMPLES`` rows of ``in_turn`` for every bucket.
 
         ``buckets`` [row] assigns rows to buckets.
         """
-        found: dict[int, tuple[Example, ...]] = {}
+        found: dict[int, tuple[RowExample, ...]] = {}
         for bucket in np.unique(buckets):
             rows = in_turn[buckets[in_turn] == bucket][:N_EXAMPLES]
             found[int(bucket)] = tuple(
-                Example(
+                RowExample(
                     float(own[name][row]),
                     self.sentences[own["sentence"][row]][0],
                     int(own["query"][row]),

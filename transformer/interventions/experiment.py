@@ -47,7 +47,7 @@ from transformer.runs.traces import Trace
 from transformer.runs.tracing import add_predicted_output, trace_of
 
 
-class Change(NamedTuple):
+class CandidateChange(NamedTuple):
     """One candidate for the next token, with its probability in the original and in the changed run."""
 
     display: str
@@ -267,7 +267,7 @@ class Experiment(ChangeOfAnswer):
         ]
         return max(found, key=lambda one: one[0])[1] if found else None
 
-    def candidates(self, step: int, *, shown: int = 6) -> tuple[Change, ...]:
+    def candidates(self, step: int, *, shown: int = 6) -> tuple[CandidateChange, ...]:
         """Return the most likely candidates for one token in both runs, by their probability before."""
         if not 0 <= step < len(self.asked.ids):
             raise ValueError(f"there is no step {step}; the answer has {len(self.asked.ids)} tokens")
@@ -280,7 +280,7 @@ class Experiment(ChangeOfAnswer):
         names = checkpoint.config.class_names
         display = names.__getitem__ if names else checkpoint.tokenizer.display
         ordered = sorted(best, key=lambda id: -rows[0][id])
-        return tuple(Change(display(id), float(rows[0][id]), float(rows[1][id]), id == chosen) for id in ordered)
+        return tuple(CandidateChange(display(id), *(float(row[id]) for row in rows), id == chosen) for id in ordered)
 
     def _log_probabilities(self, asked: PredictionRows) -> list[np.ndarray]:
         """Return the log probabilities of everything possible in the rows of ``asked``, for both runs."""

@@ -31,7 +31,7 @@ _SCALINGS = {
 
 
 @dataclass(frozen=True)
-class Part:
+class LayerPart:
     """One part of a layer: its name, its formula as LaTeX, and (name, value) pairs."""
 
     name: str
@@ -39,7 +39,7 @@ class Part:
     facts: tuple[tuple[str, str | int], ...]
 
 
-def anatomy(model: Model, stack: str, layer: int) -> tuple[Part, ...]:
+def anatomy(model: Model, stack: str, layer: int) -> tuple[LayerPart, ...]:
     """Return the parts of layer ``layer`` of ``stack``, in the order in which readers need them."""
     whole = getattr(model, stack)
     block = whole.layers[layer]
@@ -53,7 +53,7 @@ def anatomy(model: Model, stack: str, layer: int) -> tuple[Part, ...]:
     )
 
 
-def _order(stack: nn.Module, block: nn.Module) -> Part:
+def _order(stack: nn.Module, block: nn.Module) -> LayerPart:
     writes = ("A", "C", "F") if getattr(block, "cross_attention", None) is not None else ("A", "F")
     if isinstance(block, ParallelLayer):
         place, formula = "before both, in parallel", r"x \leftarrow x + A(N_1(x)) + F(N_2(x))"
@@ -66,10 +66,10 @@ def _order(stack: nn.Module, block: nn.Module) -> Part:
             template, place = r"x \leftarrow x + %s(N(x))", "before each sub-layer (pre-norm)"
         formula = r",\; ".join(template % write for write in writes)
     final = type(stack.final_norm).__name__ if stack.final_norm is not None else "none"
-    return Part("order", formula, (("position of the norms", place), ("norm after the last layer", final)))
+    return LayerPart("order", formula, (("position of the norms", place), ("norm after the last layer", final)))
 
 
-def _norm(norm: nn.Module) -> Part:
+def _norm(norm: nn.Module) -> LayerPart:
     kind = type(norm).__name__
     numbers = "γ" if isinstance(norm, RMSNorm) else "γ, β"
     facts = (
@@ -77,10 +77,10 @@ def _norm(norm: nn.Module) -> Part:
         ("its numbers", f"{numbers}: {norm.weight.shape[0]}"),
         ("ε", f"{norm.epsilon:g}"),
     )
-    return Part("norms", NORMS[kind], facts)
+    return LayerPart("norms", NORMS[kind], facts)
 
 
-def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> Part:
+def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> LayerPart:
     attention = block.self_attention
     name, where, formula = "none", "nowhere", "–"
     if (encoding := stack.embedding.position_encoding) is not None:
@@ -104,10 +104,10 @@ def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> Pa
         ("where they enter", where),
         ("wavelengths stretched by", _SCALINGS[type(rotary_of(attention).scaling)]),
     )
-    return Part("positions", formula, facts)
+    return LayerPart("positions", formula, facts)
 
 
-def _attention(attention: nn.Module) -> Part:
+def _attention(attention: nn.Module) -> LayerPart:
     n_heads, width = attention.n_heads, attention.d_head
     keys = getattr(attention, "n_key_heads", n_heads)
     product, radicand = r"Q K^\top", attention.scale**-2
@@ -130,10 +130,10 @@ def _attention(attention: nn.Module) -> Part:
         ("attends back by at most", "everything" if window is None else str(window)),
     )
     bias = " + b_O" if attention.output_projection.bias is not None else ""
-    return Part("attention", rf"A = \operatorname{{softmax}}\Big({product}\Big) V\, W_O{bias}", facts)
+    return LayerPart("attention", rf"A = \operatorname{{softmax}}\Big({product}\Big) V\, W_O{bias}", facts)
 
 
-def _feed_forward(layer: nn.Module) -> Part:
+def _feed_forward(layer: nn.Module) -> LayerPart:
     gated, bias = isinstance(layer, GatedFeedForward), layer.input_projection.bias is not None
     gate, first, second = (" + b_g", " + b_1", " + b_2") if bias else ("", "", "")
     hidden = rf"\big(f(x W_g{gate}) \odot (x W_1{first})\big)" if gated else f"f(x W_1{first})"
@@ -145,10 +145,10 @@ def _feed_forward(layer: nn.Module) -> Part:
         ("matrices", ", ".join(f"{name} {_shape(matrix)}" for name, matrix in matrices.items())),
         ("its biases", _yes(bias)),
     )
-    return Part("feed-forward", formula, facts)
+    return LayerPart("feed-forward", formula, facts)
 
 
-def _size(block: nn.Module) -> Part:
+def _size(block: nn.Module) -> LayerPart:
     def count(part: str) -> int:
         return sum(p.numel() for name, p in block.named_parameters() if name.split(".")[0].endswith(part))
 
@@ -161,7 +161,7 @@ def _size(block: nn.Module) -> Part:
         ("numbers in the layer", total),
     )
     formula = "{} + {} + {} = {}".format(*(f"{number:,}".replace(",", r"\,") for number in numbers))
-    return Part("size", formula, facts)
+    return LayerPart("size", formula, facts)
 
 
 def _shape(linear: nn.Linear) -> str:

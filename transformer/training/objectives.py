@@ -4,6 +4,8 @@ Each objective is a module around the model, so that its single ``forward`` can 
 the *summed* loss in nats and the number of predictions in the sum.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 
@@ -18,7 +20,6 @@ from transformer.probes import record
 from transformer.runs.batches import pad
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, Tokenizer
 from transformer.training.attention_entropy import mean_entropy
-from transformer.training.distillation import Teacher
 
 _ROWS_AT_ONCE = 512  # projecting to the vocabulary in blocks keeps the logits in the processor's cache
 
@@ -32,7 +33,7 @@ class Objective(nn.Module):
         self.label_smoothing = label_smoothing
         self.progress = 0.0  # completed share of the run's steps, or of those before its restart
         self.entropy: Callable[[float], float] | None = None  # maps that share to the penalty on spread attention
-        self.teacher: Teacher | None = None
+        self.teacher: Teacher | None = None  # a trained model whose predictions are part of the loss
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -83,6 +84,35 @@ class Objective(nn.Module):
         with record() as recording:
             found = self.hidden_and_targets(batch)
         return *found, price * mean_entropy(self.model, recording)
+
+
+class Teacher:
+    """A trained model that predicts on the student's batches and is not trained itself (distillation).
+
+        loss = (1 − w) · cross-entropy with the text + w · (− Σ_v q(v) ln p(v))    for every predicted token
+
+    q are the teacher model's probabilities of all tokens v at that position, which contain more than the one correct
+    token; p are the student's. Kim and Rush 2016, "Sequence-Level Knowledge Distillation", §3.1, "word-level"; after
+    Hinton et al. 2015. A student with the same shape can become better than its teacher model (Furlanello et al. 2018,
+    "Born-Again Neural Networks").
+    """
+
+    def __init__(self, objective: Objective, weight: float) -> None:
+        """Wrap the teacher model in the student's ``objective``; ``weight`` is w, from 0 to 1."""
+        self.objective = objective.eval().requires_grad_(False)
+        self.weight = weight
+
+    @torch.no_grad()
+    def hidden(self, batch: dict[str, Tensor]) -> Tensor:
+        """Return the teacher model's last hidden states at the targets, [batch, target, d_model]."""
+        if self.objective.model.device != (device := next(iter(batch.values())).device):
+            self.objective.to(device)
+        return self.objective.hidden_and_targets(batch)[0]
+
+    @torch.no_grad()
+    def probabilities(self, hidden: Tensor) -> Tensor:
+        """Return q: [..., d_model] → [..., vocabulary]."""
+        return self.objective.model.project(hidden).float().softmax(dim=-1)
 
 
 class Translation(Objective):

@@ -66,7 +66,7 @@ class Recipe:
         joined_examples: How many examples to add that join two or three short ones (``joined_pairs``).
         fresh_self_attention: Initialise W_Q and W_K of self-attention randomly anyway, for a model with other
             positions.
-        teacher: Checkpoint directory of a teacher model with the same tokenizer and task (``distillation``).
+        teacher: Checkpoint directory of a teacher model with the same tokenizer and task (``objectives.Teacher``).
         teacher_weight: Share of the loss that is its prediction.
         mixing_temperature: How the tasks of "text-to-text" are mixed (``text_tasks.mixed_counts``).
         entropy: Penalty on spread-out attention.

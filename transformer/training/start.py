@@ -24,9 +24,8 @@ from transformer.pictures.patch_tokenizer import PatchTokenizer, load_tokenizer
 from transformer.text.tokenizer import Tokenizer
 from transformer.training.attention_entropy import price
 from transformer.training.corpora import Corpus, load_corpus
-from transformer.training.distillation import Teacher
 from transformer.training.joined_pairs import joined_pairs
-from transformer.training.objectives import OBJECTIVES, MaskedTokenNextSentence, Objective
+from transformer.training.objectives import OBJECTIVES, MaskedTokenNextSentence, Objective, Teacher
 from transformer.training.recipe import Recipe
 from transformer.training.spellings import frequent_words, other_spelling
 from transformer.training.text_tasks import load_text_tasks

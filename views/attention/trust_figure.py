@@ -14,7 +14,7 @@ from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
 from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
-    from transformer.attribution.attention_trust import Aligned, Measure
+    from transformer.attribution.attention_trust import Aligned, TokenMeasure
 
 NAMES = {
     "head": "this head",
@@ -62,7 +62,7 @@ def aligned_measures(
     return figure.drawn()
 
 
-def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[str, str]) -> None:
+def _draw(figure: Sheet, panel: Sequence[TokenMeasure], *, row: int, names: Mapping[str, str]) -> None:
     values = np.stack([measure.values for measure in panel])
     signed = panel[0].signed
     if signed:
@@ -110,7 +110,7 @@ def _short(value: float, largest: float) -> str:
     return number(f"{value:.2f}") if abs(value) < 9.995 else style.three_digits(float(value))
 
 
-def _agreement(measure: Measure) -> str:
+def _agreement(measure: TokenMeasure) -> str:
     if measure.name == "leave_one_out":
         return ""
     return number(f"{measure.agreement:.2f}") if np.isfinite(measure.agreement) else "–"

@@ -10,7 +10,7 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.words import localize
 from transformer.files.layout import shown_name
 from transformer.guests.guest_config import GuestConfig
-from transformer.layers.layer_anatomy import Part, anatomy
+from transformer.layers.layer_anatomy import LayerPart, anatomy
 from transformer.models import Model
 from transformer.toy.tiny_models import paper_model, tiny_llama
 from ui.compute.loading import choosable_checkpoints, config_of, load_checkpoint
@@ -94,7 +94,7 @@ def _columns(name: str = "") -> list:
     return others
 
 
-def _table(*sides: tuple[Part, ...]) -> pd.DataFrame:
+def _table(*sides: tuple[LayerPart, ...]) -> pd.DataFrame:
     rows = [
         {
             "part": localize(one.name),

@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from tests.foreign_checkpoints import FOREIGN
-from transformer.layers.layer_anatomy import Part, anatomy
+from transformer.layers.layer_anatomy import LayerPart, anatomy
 from transformer.models import Model
 from transformer.toy.tiny_models import LLAMA, paper_model, tiny_llama
 
 
-def parts_of(model: Model, stack: str, layer: int = 0) -> dict[str, Part]:
+def parts_of(model: Model, stack: str, layer: int = 0) -> dict[str, LayerPart]:
     return {part.name: part for part in anatomy(model, stack, layer)}
 
 

@@ -15,7 +15,7 @@ from tests.transformer.training.test_trainer import assert_same, everything, rec
 from tests.transformer.training.test_trainer import data as data  # a fixture
 from transformer.text.tokenizer import PAD_ID, Tokenizer
 from transformer.training.card import model_card
-from transformer.training.distillation import Teacher
+from transformer.training.objectives import Teacher
 from transformer.training.trainer import Trainer
 
 
