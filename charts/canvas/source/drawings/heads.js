@@ -6,7 +6,7 @@ import { Matrix } from "../toolkit/matrix.js";
 import { exactly, roughly, threeDigits } from "../toolkit/numbers.js";
 import { colourOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
-import { bitmap, hatched } from "../scene/bitmap.js";
+import { hatched, knownBitmap } from "../scene/bitmap.js";
 import { ruler, widthOf, wrap } from "../scene/letters.js";
 import { inkOf, legend } from "../scene/parts.js";
 import { Scene } from "../scene/scene.js";
@@ -118,7 +118,13 @@ export function scene(data, theme, width) {
   const x = beside ? Math.round(Math.min(grids.width + 2 * size, width - share)) : 0;
   const bottom = Math.max(grids.bottom, beside ? large.height : 0);
   const below = legendOf(data, theme, bottom + 8, width);
-  const part = { ...data, theme, grids, slots: large ? large.slots.map((slot) => ({ ...slot, x: slot.x + x })) : [] };
+  const part = {
+    ...data,
+    theme,
+    grids,
+    made: new Map(),
+    slots: large ? large.slots.map((slot) => ({ ...slot, x: slot.x + x })) : [],
+  };
   const resting = shownIn(part, null);
   const drawn = part.slots.map((slot, k) => slotScene(part, slot, resting[k]));
   const chosen = data.selected && !theme.unmarked ? [frame(grids.box(data.selected), cssOf(theme.chosen), 3)] : [];
@@ -262,17 +268,13 @@ function gridMarks(data, grid, theme) {
   return [...(part.listed ? [] : gridNames(grid, theme)), ...(part.shared > 1 ? bandMarks(grid, theme) : []), ...tiles];
 }
 
-const known = new WeakMap(); // of each matrix: how its image was made, and the image
-
 function tileMarks({ metadata, matrices, tiles, shared }, theme, tile, rect, alpha) {
   const [x, y, width, height] = rect;
   const matrix = matrices[tile];
   const { limit = 1 } = tiles[tile];
   const [tall, wide] = [height, width].map((side) => Math.round(side * theme.ratio));
-  const key = [tall, wide, theme.ground, limit, theme.file].join();
   // More cells than points: a point is as bright as the brightest of its cells, which a mean would let vanish.
-  const made = () => bitmap(matrix.shrunk(tall, wide), theme, colourOf(theme, "sequential", limit));
-  if (known.get(matrix)?.key !== key) known.set(matrix, { key, image: made() });
+  const image = knownBitmap(matrix.shrunk(tall, wide), theme, colourOf(theme, "sequential", limit), limit, theme.file);
   const [stepX, stepY] = [width / matrix.columns, height / matrix.rows];
   const inks = (metadata.inks ?? []).flatMap((pixels, at) => {
     const [row, column] = [Math.floor(at / matrix.columns), at % matrix.columns];
@@ -280,7 +282,7 @@ function tileMarks({ metadata, matrices, tiles, shared }, theme, tile, rect, alp
   });
   return [
     ...(shared > 1 ? [{ rect, fill: cssOf(theme.ground) }] : []), // a pale map has no tint of its band
-    { image: known.get(matrix).image, rect, alpha },
+    { image, rect, alpha },
     ...hatched(matrix, rect).map((mark) => ({ ...mark, alpha })),
     ...inks,
     { rect: [x - 0.5, y - 0.5, width + 1, height + 1], round: 3, stroke: cssOf(theme.faint) },
@@ -374,7 +376,14 @@ function shownIn({ named: some, selected, slots, metadata }, focused) {
   return shown;
 }
 
-function slotScene(data, { x, wide, head, place }, target) {
+// Kept as long as the figure is laid out like this: moving over a map draws no other one.
+function slotScene(data, slot, target) {
+  const key = `${slot.x} ${target?.part} ${target?.tile}`;
+  if (!data.made.has(key)) data.made.set(key, drawSlot(data, slot, target));
+  return data.made.get(key);
+}
+
+function drawSlot(data, { x, wide, head, place }, target) {
   const { theme, parts } = data;
   const { size } = theme;
   const [muted, line] = [cssOf(theme.muted), 1.15 * size];

@@ -7,7 +7,7 @@ import { Matrix } from "../toolkit/matrix.js";
 import { exactly, shortNumber, smallDecimals, threeDigits } from "../toolkit/numbers.js";
 import { colourOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
-import { bitmap, hatched } from "../scene/bitmap.js";
+import { bitmap, hatched, knownBitmap } from "../scene/bitmap.js";
 import { shorten, ruler, widthOf } from "../scene/letters.js";
 import { layOut, NAME } from "./map_layout.js";
 import { inkOf, legend, outline, patch, twice } from "../scene/parts.js";
@@ -144,7 +144,7 @@ function cells(part, share) {
   const small = Math.min(place.stepX, place.stepY);
   const paintOf = colourOf(theme, metadata.scale, share ? 1 : metadata.limit);
   const colour = share ? (value) => paintOf(share(value)) : paintOf;
-  if (small < SMALL) return tinyCells(part, colour);
+  if (small < SMALL) return tinyCells(part, colour, share);
   const gap = small >= 9 ? Math.max(1, Math.round(small / 26)) : 0;
   const round = small >= 22 ? 3 : 0;
   const number = numbers(part);
@@ -189,10 +189,12 @@ function numbers({ metadata, matrix, theme, place }) {
 }
 
 // Cells of a few pixels: one pixel each in an image, and the masked ones hatched on top.
-function tinyCells({ matrix, theme, place }, colour) {
+function tinyCells({ metadata, matrix, theme, place }, colour, share) {
   const { columnX, rowY, stepX, stepY } = place;
   const rect = [columnX(0), rowY(0), matrix.columns * stepX, matrix.rows * stepY];
-  return [{ image: bitmap(matrix, theme, colour), rect }, ...hatched(matrix, rect)];
+  const { scale, limit } = metadata;
+  const image = share ? bitmap(matrix, theme, colour) : knownBitmap(matrix, theme, colour, scale, limit);
+  return [{ image, rect }, ...hatched(matrix, rect)];
 }
 
 // --- labels ---------------------------------------------------------------------------------------------------------

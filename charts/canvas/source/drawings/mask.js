@@ -2,6 +2,7 @@
 // opposite of what the first one was. The picture changes at once; Python hears of it when the stroke ends.
 
 import { say } from "../toolkit/words.js";
+import { Matrix } from "../toolkit/matrix.js";
 import * as map from "./map.js";
 import { outline } from "../scene/parts.js";
 
@@ -38,7 +39,8 @@ export function scene(data, theme, width, view) {
 
 export const isOn = ({ matrix }, { row, column }) => matrix.allowed(row, column);
 
-export function set({ matrix }, { row, column }, on) {
+export function set(data, { row, column }, on) {
+  const matrix = (data.matrix = new Matrix(data.matrix)); // another one: its image is another, too
   const at = row * matrix.columns + column;
   if (on) matrix.bits[at >> 3] |= 1 << (at & 7);
   else matrix.bits[at >> 3] &= ~(1 << (at & 7));

@@ -1,5 +1,13 @@
 // Maps with cells of few pixels: one pixel a cell, and what is hatched on top.
 
+const known = new WeakMap(); // of each matrix its image, and what that was made for
+
+export function knownBitmap(matrix, theme, colour, ...what) {
+  const key = [theme.ground, ...what].join();
+  if (known.get(matrix)?.key !== key) known.set(matrix, { key, image: bitmap(matrix, theme, colour) });
+  return known.get(matrix).image;
+}
+
 export function bitmap(matrix, theme, colour) {
   const { rows, columns } = matrix;
   const image = Object.assign(document.createElement("canvas"), { width: columns, height: rows });

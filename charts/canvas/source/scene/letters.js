@@ -49,9 +49,11 @@ const fromRight = /^[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
 // -> [{ text, x, align, fill }]: of a token whose `paler` is given, the dot that stands for its leading space comes apart.
 export function runsOf(theme, { text, at: [x], size, weight, align = "left", room = Infinity, fill, paler }) {
+  const isToken = paler && text.startsWith("·");
+  if (room === Infinity && !isToken) return [{ text, x, align, fill }];
   const pen = ruler(theme, size, weight);
   const shown = room === Infinity ? text : shorten(pen, text, room);
-  if (!paler || shown.length < 2 || !shown.startsWith("·")) return [{ text: shown, x, align, fill }];
+  if (!isToken || shown.length < 2) return [{ text: shown, x, align, fill }];
   const [dot, word] = ["·", shown.slice(1)];
   const [narrow, wide] = [dot, word].map((part) => pen.measureText(part).width);
   const left = x - { left: 0, center: (narrow + wide) / 2, right: narrow + wide }[align];

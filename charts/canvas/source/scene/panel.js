@@ -60,7 +60,15 @@ export class Panel {
       make("span", { className: "buttons" }, ...buttons),
       this.extras,
     );
-    this.root = make("div", { className: "stage" }, this.bar, this.picture, this.table, this.live, this.menu.element);
+    this.root = make(
+      "div",
+      { className: "stage", panel: this },
+      this.bar,
+      this.picture,
+      this.table,
+      this.live,
+      this.menu.element,
+    );
     this.style = make("style", { textContent: STYLE + STEPS_STYLE + LIVING_PICTURE_STYLE });
     parent.append(this.style, this.root);
     this.pen = this.canvas.getContext("2d");

@@ -33,12 +33,17 @@ export class Scene {
   // --- on a canvas ------------------------------------------------------------------------------------------------
 
   paint(pen, theme, marks = this.marks) {
+    let font = null; // that of the pen; to set it takes longer than to write a number
     for (const mark of marks) {
-      pen.globalAlpha = 1;
+      pen.globalAlpha = mark.alpha ?? 1;
       if (mark.marks) this.paintGroup(pen, theme, mark);
       else if (mark.image) this.paintImage(pen, mark);
-      else if (mark.text !== undefined) this.paintText(pen, theme, mark);
-      else this.paintShape(pen, theme, mark);
+      else if (mark.text === undefined) this.paintShape(pen, theme, mark);
+      else {
+        const wanted = fontOf(theme, mark.size, mark.weight);
+        if (wanted !== font) pen.font = font = wanted;
+        this.paintText(pen, theme, mark);
+      }
     }
   }
 
@@ -56,8 +61,7 @@ export class Scene {
   }
 
   // Without blur, or averaged where it has more pixels than there is room for.
-  paintImage(pen, { image, rect, from, alpha = 1 }) {
-    pen.globalAlpha = alpha;
+  paintImage(pen, { image, rect, from }) {
     const { a, d } = pen.getTransform();
     pen.imageSmoothingEnabled = !from && (rect[2] * a < image.width || rect[3] * d < image.height);
     pen.imageSmoothingQuality = "high";
@@ -65,8 +69,6 @@ export class Scene {
   }
 
   paintText(pen, theme, mark) {
-    pen.globalAlpha = mark.alpha ?? 1;
-    pen.font = fontOf(theme, mark.size, mark.weight);
     pen.textBaseline = "middle";
     for (const { text, x, align, fill } of runsOf(theme, mark)) {
       Object.assign(pen, { fillStyle: fill, textAlign: align });
@@ -74,8 +76,7 @@ export class Scene {
     }
   }
 
-  paintShape(pen, theme, { rect, path, curve, round, fill, stroke, thick = 1, cap = "butt", dash = [], alpha = 1 }) {
-    pen.globalAlpha = alpha;
+  paintShape(pen, theme, { rect, path, curve, round, fill, stroke, thick = 1, cap = "butt", dash = [] }) {
     if (fill) pen.fillStyle = this.paintOf(pen, theme, fill, rect);
     if (rect && !round && !stroke) return pen.fillRect(...rect);
     const shape = path && [new Path2D(path)];
