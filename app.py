@@ -22,6 +22,7 @@ from ui.shell.admission import admit
 from ui.shell.focus import begin
 from ui.shell.in_class.membership import enter
 from ui.shell.navigation import navigation
+from ui.shell.sentence import sentence_box
 from ui.shell.sidebar import sidebar
 
 with SCRIPTS.slot(this_session()):  # a class that clicks at once takes turns
@@ -30,4 +31,5 @@ with SCRIPTS.slot(this_session()):  # a class that clicks at once takes turns
     page = navigation()
     admit()  # after the navigation, so that a visitor who has waited gets the requested page
     sidebar()
+    sentence_box()
     page.run()

@@ -24,7 +24,7 @@ from tests.harness.runs import Run, attempt
 
 CLICK_SECONDS, STAY_SECONDS = 60.0, 600.0
 SENTENCE_SHARE, RERUN_SHARE = 0.35, 0.1  # share of the clicks; all others open another page
-BOX = "sidebar sentence"
+BOX = "sentence"
 
 
 class Visitors:

@@ -80,7 +80,7 @@ class Student:
     async def write(self, which: int) -> Run:
         """Type one of the two sentences."""
         self.now = self.sentences[which]
-        return await self.session.type_into("sidebar sentence", self.now)
+        return await self.session.type_into("sentence", self.now)
 
     async def cut(self) -> Run:
         """Remove the student's own head, by a click on the importance map of the Surgery page."""

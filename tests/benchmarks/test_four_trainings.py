@@ -58,7 +58,7 @@ async def test_a_fifth_visitor_waits_less_than_a_minute_beside_four_who_train(se
     waited = {}
     async with BrowserSession(server.base) as fifth:
         waited["a page"] = (await fifth.open("attention", {"sentence": "A bird sings."})).seconds
-        waited["another sentence"] = (await fifth.type_into("sidebar sentence", "Who has the key?")).seconds
+        waited["another sentence"] = (await fifth.type_into("sentence", "Who has the key?")).seconds
         waited["a sweep over all heads"] = (await fifth.go_to("surgery")).seconds
     async with BrowserSession(server.base) as fifth:
         begun = time.monotonic()

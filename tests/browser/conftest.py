@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser import canvas_harness
 from tests.browser.scenes import Canvas, opened
@@ -120,6 +120,23 @@ def visit(sit: Callable[..., Seat]) -> Callable[..., Page]:
 def settle(page: Page) -> None:
     """Wait until the script has stopped and has not started again for a moment."""
     page.wait_for_function(_CALM, arg=next(_WAITS), polling=50, timeout=_SETTLE_LIMIT)
+
+
+def place_box(page: Page, what: str) -> Locator:
+    """Return the list beside the sentence: "Attention", "Layer" or "Head"."""
+    return page.get_by_test_id("stMain").get_by_role("combobox", name=what)
+
+
+def choose_place(page: Page, what: str, value: object) -> None:
+    """Choose an entry of a list beside the sentence, as a reader does."""
+    place_box(page, what).click()
+    name = str(value) if what == "Attention" else f"{what} {value}"
+    page.get_by_role("option", name=name, exact=True).click()
+
+
+def chosen_place(page: Page, what: str) -> str:
+    """Return what is chosen in a list beside the sentence."""
+    return place_box(page, what).input_value().removeprefix(f"{what} ")
 
 
 def eventually(page: Page, read: Callable[[], object], expected: object, *, seconds: float = 30.0) -> bool:

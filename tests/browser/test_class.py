@@ -46,7 +46,7 @@ def button(page: Page, key: str):
 
 
 def sentence(page: Page):
-    return page.get_by_role("textbox", name=common("sidebar.sentence"), exact=True)
+    return page.get_by_role("textbox", name=common("sentence.name"), exact=True)
 
 
 def _ask_from_a_lesson_in_another_language(desk: Page) -> None:

@@ -90,12 +90,12 @@ def test_a_phone_that_sleeps_comes_back_to_its_session(ports: tuple[int, int]) -
     async def sleep_and_return() -> tuple[set[str], str]:
         async with BrowserSession(f"http://127.0.0.1:{ports[0]}") as phone:
             await phone.open("tokens")
-            await phone.type_into("sidebar sentence", NEW)
+            await phone.type_into("sentence", NEW)
             ids = {phone.session_id}
             await phone.close()
             await asyncio.sleep(3)
             await phone.open("tokens")
-            state = phone.state(phone.find("sidebar sentence"))
+            state = phone.state(phone.find("sentence"))
             return ids | {phone.session_id}, state.string_value
 
     ids, sentence = in_own_thread(asyncio.run, sleep_and_return())

@@ -63,11 +63,11 @@ def proxy(replicas: list[AppServer], tmp_path_factory: pytest.TempPathFactory) -
 
 
 def layer(page: Page, number: int) -> Locator:
-    return page.get_by_role("radiogroup", name="Layer").get_by_role("radio", name=str(number))
+    return page.get_by_role("option", name=f"Layer {number}", exact=True)
 
 
 def head(page: Page, number: int) -> Locator:
-    return page.get_by_role("radiogroup", name="Head").get_by_role("radio", name=str(number))
+    return page.get_by_role("option", name=f"Head {number}", exact=True)
 
 
 def is_whole(page: Page) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import eventually, open_page, settle
+from tests.browser.conftest import choose_place, chosen_place, eventually, open_page, settle
 from tests.browser.seats import Seats
 
 pytestmark = pytest.mark.browser
@@ -24,7 +24,7 @@ def address(page: Page) -> dict[str, str]:
 def type_sentence(page: Page, sentence: str) -> None:
     box = page.get_by_role("textbox", name="Sentence")
     box.fill(sentence)
-    box.press("Control+Enter")
+    box.press("Enter")
     settle(page)
 
 
@@ -33,15 +33,12 @@ def open_by_navigation(page: Page, title: str) -> None:
 
 
 def choose(page: Page, what: str, value: object) -> None:
-    page.get_by_test_id("stSidebar").get_by_role("radiogroup", name=what).get_by_role(
-        "radio", name=str(value), exact=True
-    ).click()
+    choose_place(page, what, value)
     settle(page)
 
 
 def chosen(page: Page, what: str) -> str:
-    group = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name=what)
-    return group.get_by_role("radio", checked=True).inner_text()
+    return chosen_place(page, what)
 
 
 def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
@@ -106,14 +103,13 @@ def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: C
 @pytest.mark.nightly  # every run clicks a layer after typing, with and without a pause (test_typing.py)
 def test_what_was_typed_is_kept_when_something_is_clicked_at_once(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention")
-    layers = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name="Layer")
     box = page.get_by_role("textbox", name="Sentence")
     for n, pause in enumerate((0, 20, 50)):  # milliseconds; for a person's pace see test_typing.py
         sentence = f"This is sentence {n}."
         box.fill(sentence)
-        box.press("Control+Enter")
+        box.press("Enter")
         page.wait_for_timeout(pause)
-        layers.get_by_role("radio", name=str(1 - n % 2), exact=True).click()
+        choose_place(page, "Layer", 1 - n % 2)
         settle(page)
         assert eventually(page, lambda: address(page).get("sentence"), sentence)
         expect(box).to_have_value(sentence)

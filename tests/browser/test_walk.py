@@ -58,7 +58,7 @@ def opening(checkpoint: str) -> Example:
 
 def draws(page: Page, entry: Entry, sentence: str) -> None:
     """Check that the page shows this sentence in its box, its marked choices, a figure, and no error."""
-    expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)
+    expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value(sentence)
     marked, asked = page.evaluate(MARKED), address(page)
     # An address without a view opens as its checkpoint does; one with a view adds the first head, layer and token.
     silent = not asked.keys() - {"checkpoint", "language", "presenter"}

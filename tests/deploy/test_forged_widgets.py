@@ -15,7 +15,7 @@ from tests.own_thread import in_own_thread
 
 pytestmark = pytest.mark.slow
 
-IDS = ("x", "", "focus", "$$WEBUI-abc-None", "$$ID-abc-None", "$$ID-abc-sidebar sentence", "$$STREAMLIT_INTERNAL_KEY_x")
+IDS = ("x", "", "focus", "$$WEBUI-abc-None", "$$ID-abc-None", "$$ID-abc-sentence", "$$STREAMLIT_INTERNAL_KEY_x")
 VALUES: dict[str, Callable[[WidgetState], object]] = {
     "a number": lambda widget: setattr(widget, "int_value", 3),
     "a text": lambda widget: setattr(widget, "string_value", "zzz"),

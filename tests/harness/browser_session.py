@@ -2,7 +2,7 @@
 
     async with BrowserSession("http://127.0.0.1:8501") as visitor:
         run = await visitor.open("attention", {"sentence": "I love you."})
-        run = await visitor.type_into("sidebar sentence", "She is reading.")
+        run = await visitor.type_into("sentence", "She is reading.")
 
 It keeps what a browser keeps: the elements on the screen, the states of the widgets, the address, and large messages,
 which the server then does not send again. It omits only two things: it draws nothing, and it fetches no files.

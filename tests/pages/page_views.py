@@ -12,7 +12,7 @@ from ui.words.texts import page_text
 
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment", "hf-gpt2")
 TRANSLATOR, WRITERS = KINDS[:1], KINDS[:2]
-SIDEBAR = "sidebar sentence"
+SIDEBAR = "sentence"
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def test_the_norms_of_the_focused_layer_can_be_chosen(open_app: Callable, stack:
 def test_a_norm_that_another_layer_has_is_left_behind(open_app: Callable) -> None:
     app = open_app("add_norm", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder")
     app.segmented_control(key="norm").set_value("cross_attention_norm").run()
-    app.segmented_control(key="choose stack").set_value("encoder").run()
+    app.selectbox(key="choose stack").set_value("encoder").run()
     is_fine(app)
     assert "cross-attention" not in "".join(latex.value for latex in app.latex)
 

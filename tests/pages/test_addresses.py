@@ -68,4 +68,4 @@ def test_the_very_first_request_of_a_server_names_a_page(
         assert said(app) == said(usual) and app.title[0].value == usual.title[0].value
         assert [box.key for box in app.sidebar.text_area] == [box.key for box in usual.sidebar.text_area] != []
     first.query_params["sentence"] = "The dog sleeps."
-    assert first.run().text_area(key="sidebar sentence").value == "The dog sleeps."
+    assert first.run().text_input(key="sentence").value == "The dog sleeps."

@@ -333,7 +333,7 @@ def test_another_sentence_forgets_a_cell_that_it_does_not_have(open_page: Callab
     app = open_page()
     key = app.selectbox(key="attention_key")
     key.set_value(key.options[2]).run()
-    app.text_area(key="sidebar sentence").set_value("Zwölf!").run()
+    app.text_input(key="sentence").set_value("Zwölf!").run()
     is_fine(app)
     assert app.selectbox(key="attention_key").value is None
 

@@ -83,7 +83,7 @@ def test_a_pair_sets_both_sentences(open_app, monkeypatch, writes):
     pair = PAIRS[2]
     next(button for button in app.button if button.label == pair["label"]).click().run()
     is_fine(app)
-    assert app.session_state["sidebar sentence"] == pair["first"]
+    assert app.session_state["sentence"] == pair["first"]
     assert app.text_input(key="second").value == pair["second"]
     assert pair["shows"] in said(app) and (pair["in_french"] in said(app)) == (writes == "fr")
 
@@ -92,10 +92,10 @@ def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):
     pair, other = PAIRS[1], PAIRS[2]
     app = open_app("compare", checkpoint="tiny-gpt", sentence=pair["first"])
     assert app.text_input(key="second").value == pair["second"]
-    app.text_area(key="sidebar sentence").set_value(other["first"]).run()
+    app.text_input(key="sentence").set_value(other["first"]).run()
     assert app.text_input(key="second").value == other["second"]
     with_second(app, OTHER)
-    app.text_area(key="sidebar sentence").set_value(pair["first"]).run()
+    app.text_input(key="sentence").set_value(pair["first"]).run()
     assert app.text_input(key="second").value == OTHER
     app.switch_page("pages/tokens.py").run()
     app.switch_page("pages/compare.py").run()

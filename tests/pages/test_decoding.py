@@ -94,7 +94,7 @@ def test_a_text_opens_where_the_model_hesitates(open_app: Callable, tiny_checkpo
     assert hesitates(SENTENCE) in sentence_about_the_step(app)
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, step="0")
     assert TEXT["at_beginning"] in said(app)
-    app.text_area(key="sidebar sentence").set_value("It is raining.").run()
+    app.text_input(key="sentence").set_value("It is raining.").run()
     is_fine(app)
     assert hesitates("It is raining.") in sentence_about_the_step(app)
 
@@ -228,7 +228,7 @@ def test_the_drawing_stays_the_same_while_the_reader_walks(open_app: Callable) -
     go(app, 4)
     assert drawn(app)[0] == before, "or it would be sent again at every rest, and the reader moved back"
     assert "Step 5 is marked" in said(app) and "Step 5:" in said(app)
-    app.text_area(key="sidebar sentence").set_value("It is raining.").run()
+    app.text_input(key="sentence").set_value("It is raining.").run()
     after = drawn(app)[0]
     assert after["begin"][0] != before["begin"][0]
 
@@ -342,8 +342,8 @@ def test_every_section_on_every_model_that_writes(
 
 
 def offered(app) -> set[str]:
-    """Return the attention options in the sidebar."""
-    return {name for name in ("layer", "head") if any(c.key == f"choose {name}" for c in app.segmented_control)}
+    """Return the attention options beside the sentence."""
+    return {name for name in ("layer", "head") if any(c.key == f"choose {name}" for c in app.selectbox)}
 
 
 @pytest.mark.parametrize("checkpoint", (*WRITERS, "tiny-bert"))
@@ -517,7 +517,7 @@ def test_any_word_can_be_typed_and_branches_are_in_the_address(open_app: Callabl
     is_fine(app)
     branch = transformer.decode(checkpoint, SENTENCE, forced=word)
     assert f"The whole text: {branch.text}" in said(app) and branch.text.startswith("parapluie")
-    app.text_area(key="sidebar sentence").set_value("It is raining.").run()
+    app.text_input(key="sentence").set_value("It is raining.").run()
     is_fine(app)
     assert "**Branches**" not in said(app), "branches of another text are gone"
 

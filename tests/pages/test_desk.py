@@ -156,7 +156,7 @@ def test_a_code_can_be_typed_on_the_lessons_page(open_app, desk: AppTest) -> Non
 def test_everybody_to_this_view_and_back_to_the_own_sentence(open_app, desk: AppTest) -> None:
     student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
     desk.switch_page("pages/attention.py").run()
-    desk.text_area(key="sidebar sentence").set_value("The dog sleeps.").run()
+    desk.text_input(key="sentence").set_value("The dog sleeps.").run()
     desk.button(key="class everybody").click().run()
     is_fine(desk)
     view = state(desk).view

@@ -130,7 +130,7 @@ def test_the_page_opens_on_the_unit_with_the_largest_direct_effect(
     labels = [option.content for option in app.pills(key="unit_shown").proto.options]
     assert labels == [TEXT["unit_of_layer"].format(layer=one.layer, unit=one.unit) for one in found]
     assert app.session_state["focus"].token == 0, "what all pages share stays as it is"
-    assert not [one for one in app.sidebar.get("button_group") if one.key == "choose layer"], "units are of any layer"
+    assert not [one for one in app.selectbox if one.key == "choose layer"], "units are of any layer"
     app.query_params["token"] = "2"
     app.run()
     is_fine(app)

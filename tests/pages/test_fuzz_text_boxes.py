@@ -57,7 +57,7 @@ def _type_into_one(box: Box, checkpoint: str) -> None:
 
     type_it()
     # The page still works for the next sentence.
-    is_sound(type_into(app, "sidebar sentence", SENTENCE))
+    is_sound(type_into(app, "sentence", SENTENCE))
 
 
 @pytest.mark.slow
@@ -87,7 +87,7 @@ def test_texts_in_all_boxes(page: str, checkpoint: str) -> None:
 def test_the_walk_finds_the_boxes(pages: tuple[str, ...]) -> None:
     """Each page has the boxes of the sidebar; the others are found behind the buttons that show them."""
     found = {(page, box.key) for page in pages for box in walk(page, "tiny-translator").boxes}
-    assert {(page, "sidebar sentence") for page in pages} <= found
+    assert {(page, "sentence") for page in pages} <= found
     for box in [("tokens", "word"), ("tokens", "character"), ("heads", "heads own text"), ("surgery", "patch sentence"),
                 ("compare", "second"), ("training", "toy word"),
                 ("embeddings", "analogy a"), ("overview", "share note")]:  # fmt: skip
@@ -189,7 +189,7 @@ def test_every_nasty_piece_as_the_sentence(pieces: tuple[str, ...]) -> None:
     """Texts are typed one after the other on one page, so that leftovers of one would show in the next."""
     app, wrong = open_page("attention", "tiny-bert"), []
     for piece in pieces:
-        type_into(app, "sidebar sentence", piece)
+        type_into(app, "sentence", piece)
         try:
             is_sound(app)
         except AssertionError as error:

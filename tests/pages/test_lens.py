@@ -132,7 +132,7 @@ def test_the_first_token_of_a_text_can_be_followed(open_app):
     assert "After **<s>**" in said(app)
     by_hand = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, token="0")
     assert "After **<s>**" in said(by_hand), "a link that somebody typed"
-    app.text_area(key="sidebar sentence").set_value("The dog sleeps.").run()
+    app.text_input(key="sentence").set_value("The dog sleeps.").run()
     assert "After **<s>**" not in said(app)
 
 

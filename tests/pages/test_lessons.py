@@ -239,7 +239,7 @@ def test_beside_another_sentence_a_button_leads_back_to_that_of_the_task(open_ap
     assert not any(button.key == "lesson sentence" for button in app.button)
     covered = page_text("lessons")["guess_first"]
     assert covered in [caption.value for caption in app.caption]
-    app.text_area(key="sidebar sentence").set_value("We went.").run()
+    app.text_input(key="sentence").set_value("We went.").run()
     assert covered not in [caption.value for caption in app.caption], "nobody can guess, so nothing stays hidden"
     about = page_text("lessons")["about_sentence"].format(sentence=sentence)
     assert about in said(app) and all(radio.disabled for radio in app.radio if radio.key.startswith("lesson choice"))

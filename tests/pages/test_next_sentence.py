@@ -95,10 +95,11 @@ def test_the_vector_of_the_segment_is_part_of_the_sum(open_app: Callable, tiny_c
 
 
 def test_the_box_says_how_two_sentences_are_typed(open_app: Callable) -> None:
-    pairs = open_app("tokens", checkpoint="tiny-bert").text_area(key="sidebar sentence")
-    assert pairs.help == common("sidebar.pair_help") and "||" in pairs.help
-    other = open_app("tokens", checkpoint="tiny-sentiment").text_area(key="sidebar sentence")
-    assert other.help == common("sidebar.sentence_help")
+    pairs = open_app("tokens", checkpoint="tiny-bert").text_input(key="sentence")
+    assert pairs.placeholder == common("sentence.pair_placeholder") and "||" in pairs.placeholder
+    assert pairs.label == common("sentence.pair") and "||" in pairs.label
+    other = open_app("tokens", checkpoint="tiny-sentiment").text_input(key="sentence")
+    assert other.label == common("sentence.name")
 
 
 def test_half_a_pair_is_refused_with_a_remedy(open_app: Callable) -> None:

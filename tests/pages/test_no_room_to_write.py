@@ -72,7 +72,7 @@ def test_pages_need_no_file(
     """A new sentence, a handout, a link to an upload, a live training: everything is kept in memory."""
     tried = nothing_can_be_written()
     app = open_app("overview", checkpoint="tiny-gpt", sentence=SENTENCE)
-    app.text_area(key="sidebar sentence").set_value("The dog is old.").run()
+    app.text_input(key="sentence").set_value("The dog is old.").run()
     is_fine(app)
     app = open_app("training", checkpoint="tiny-gpt", sentence=SENTENCE)
     choose_text(app, "training section", TRAINING["section"]["now"])
@@ -82,7 +82,7 @@ def test_pages_need_no_file(
     job = app.session_state[RUN].job
     job.leave(app.session_state["long jobs: who"], at_once=True)
     assert job.wait(60)
-    assert app.text_area(key="sidebar sentence").value == SENTENCE
+    assert app.text_input(key="sentence").value == SENTENCE
     assert tried == []
     app = open_app("tokens", checkpoint="received-0123456789ab", sentence=SENTENCE)  # a link from somebody else
     is_fine(app)

@@ -116,7 +116,7 @@ def test_a_choice_of_decoding_that_changes_the_sidebar_is_one_run(
     drawn.clear()
     is_fine(app.segmented_control(key=control).set_value(option).run())
     assert drawn == ["decoding"]
-    names = {(one.key or "").removeprefix("choose ") for one in app.segmented_control}
+    names = {(one.key or "").removeprefix("choose ") for one in app.selectbox}
     assert names & {"layer", "head"} == offered
 
 

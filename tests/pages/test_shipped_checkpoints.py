@@ -50,7 +50,7 @@ def test_every_page_opens(path: Path, pages: list[str], monkeypatch: pytest.Monk
         canvases = {component.proto.component_name for component in app.get("bidi_component")} - AROUND
         starts = [button for button in app.button if (button.key or "").startswith("start ")]
         assert app.title and (pictures or canvases or starts), f"{page} draws nothing"
-        marked = {group.key: group.value for group in app.sidebar.get("button_group")}
+        marked = {box.key: box.value for box in app.selectbox}
         assert all(marked.get(f"choose {what}", 0) == 0 for what in ("layer", "head")), f"{page} marks {marked}"
 
 

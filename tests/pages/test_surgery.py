@@ -128,7 +128,7 @@ def test_the_button_removes_the_head_that_the_typed_sentence_needs(open_app, mon
         app = open_app("surgery", checkpoint="en-fr", sentence=sentence)
         heads[sentence] = next(line.value for line in app.markdown if "Without one head" in line.value)
     assert heads[old] != heads[new]
-    app.text_area(key="sidebar sentence").set_value(new)
+    app.text_input(key="sentence").set_value(new)
     button(app, TEXT["example_button"]).click()
     is_fine(app.run())
     wanted = heads[new].split("**")[1]
@@ -296,14 +296,14 @@ def test_something_else_is_changed_at_the_head_that_the_page_describes(open_app,
 
     assert scale(0.5) == ["scale:decoder.0.self.1=0.5"]
     assert scale(0.25) == ["scale:decoder.0.self.1=0.25"], "the controls stay at this head"
-    app.segmented_control(key="choose layer").set_value(2)
+    app.selectbox(key="choose layer").set_value(2)
     is_fine(app.run())
     assert scale(2.0) == ["scale:decoder.0.self.1=0.25", "scale:decoder.2.self.1=2"]
-    app.segmented_control(key="choose layer").set_value(1)
+    app.selectbox(key="choose layer").set_value(1)
     is_fine(app.run())
-    app.segmented_control(key="choose kind").set_value("decoder cross")
+    app.selectbox(key="choose kind").set_value("decoder cross")
     is_fine(app.run())
-    app.segmented_control(key="choose head").set_value(7)
+    app.selectbox(key="choose head").set_value(7)
     is_fine(app.run())
     assert scale(2.0)[-1] == "scale:decoder.1.cross.7=2", "the head of the opening, which the reader has chosen now"
 

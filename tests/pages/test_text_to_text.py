@@ -13,9 +13,10 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import is_fine, said
 from transformer.training.text_tasks import TEXT_TASKS
+from ui.shell.navigation import ENTRIES
 from ui.words.texts import model_sentences
 
-PAGES = sorted(path.stem for path in (Path(__file__).parents[2] / "pages").glob("*.py"))
+PAGES = [name for name, entry in ENTRIES.items() if entry.exists]
 SHIPPED = Path(__file__).parents[2] / "checkpoints"
 ASKED = "fill: She is drinking a cup of ___."
 
@@ -76,12 +77,12 @@ def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
     assert tuple(box.options) == tuple(TEXT_TASKS)
     for prefix, example in model_sentences()["task_example"].items():
         next(box for box in app.selectbox if box.label == "Task").set_value(prefix).run()
-        assert app.text_area(key="sidebar sentence").value == prefix + example
+        assert app.text_input(key="sentence").value == prefix + example
     assert not any("began with a task" in caption.value for caption in app.caption)
     assert any("several tasks, by prefix" in caption.value for caption in app.sidebar.caption)
     app.sidebar.menu_button(key="sidebar example").click_index(0).run()  # an example keeps the task
     assert app.query_params["sentence"] == "fill: The cat sat on the mat."
-    app.text_area(key="sidebar sentence").set_value("fill: My own ___ here.").run()
+    app.text_input(key="sentence").set_value("fill: My own ___ here.").run()
     next(box for box in app.selectbox if box.label == "Task").set_value("sentiment: ").run()
     assert app.query_params["sentence"] == "sentiment: My own ___ here.", "what somebody typed stays"
 
@@ -93,16 +94,16 @@ def test_it_opens_with_a_task_which_leaves_with_it(
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", os.pathsep.join(map(str, (checkpoints_folder, folder))))
     first, *_ = TEXT_TASKS
     app = open_app("masks", checkpoint="tiny-tasks")
-    assert app.text_area(key="sidebar sentence").value == first + "The cat sat on the mat."
+    assert app.text_input(key="sentence").value == first + "The cat sat on the mat."
     assert "sentence" not in app.query_params, "an address need not say what is there without it"
     app.selectbox(key="sidebar checkpoint").set_value("tiny-translator").run()
-    assert app.text_area(key="sidebar sentence").value == "The cat sat on the mat."
-    app.text_area(key="sidebar sentence").set_value("My own words.").run()
+    assert app.text_input(key="sentence").value == "The cat sat on the mat."
+    app.text_input(key="sentence").set_value("My own words.").run()
     app.selectbox(key="sidebar checkpoint").set_value("tiny-tasks").run()
-    assert app.text_area(key="sidebar sentence").value == "My own words.", "what somebody typed stays"
-    app.text_area(key="sidebar sentence").set_value("fill: My own ___.").run()
+    assert app.text_input(key="sentence").value == "My own words.", "what somebody typed stays"
+    app.text_input(key="sentence").set_value("fill: My own ___.").run()
     app.selectbox(key="sidebar checkpoint").set_value("tiny-translator").run()
-    assert app.text_area(key="sidebar sentence").value == "My own ___."
+    assert app.text_input(key="sentence").value == "My own ___."
 
 
 def test_an_address_opens_no_folder_beside_those_of_the_app(
@@ -111,7 +112,7 @@ def test_an_address_opens_no_folder_beside_those_of_the_app(
     (folder / "empty").mkdir()
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder / "empty"))
     app = open_app("overview", checkpoint="../tiny-tasks")
-    assert app.text_area(key="sidebar sentence").value == "The cat sat on the mat."
+    assert app.text_input(key="sentence").value == "The cat sat on the mat."
 
 
 def test_what_is_offered_keeps_the_task(opened: Callable) -> None:

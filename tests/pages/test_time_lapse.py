@@ -120,7 +120,7 @@ def test_odd_sentences_targets_and_padding(open_section: Callable) -> None:
     is_fine(app)
     assert TEXT["time_read_given"] in said(app)
     for sentence in ("x", "!!!", "</s> <b>*a*", "I 😀\n"):
-        app.text_area(key="sidebar sentence").set_value(sentence).run()
+        app.text_input(key="sentence").set_value(sentence).run()
         is_fine(app)
         assert len(app.dataframe[0].value) == 3
 

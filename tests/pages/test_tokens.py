@@ -132,4 +132,4 @@ def test_the_snippet_runs(open_app, run_snippet, tiny_tokenizer):
 def test_the_sidebar_has_a_target_and_padding_where_the_model_reads_them(open_app, checkpoint, name, boxes) -> None:
     app = open_app("tokens", checkpoint=checkpoint)
     assert name in [expander.label for expander in app.expander]
-    assert {box.key for box in (*app.text_area, *app.number_input)} & {"sidebar target", "sidebar pads"} == boxes
+    assert {box.key for box in (*app.text_input, *app.number_input)} & {"sidebar target", "sidebar pads"} == boxes

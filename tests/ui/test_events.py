@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from ui.shell import focus as shared_focus
-from ui.shell import picture, sentence_box, strip
+from ui.shell import picture, strip
 from ui.shell.events import measure, one_of, whole_number, whole_numbers
 from ui.shell.presentation import presenter_keys
 from ui.show import chips as chips_module
@@ -61,7 +61,6 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
         ("token strip", strip._send_choice, {"chosen": {"stack": "middle", "token": 1}}),
         ("token strip", strip._send_choice, {"chosen": {"token": 1}}),
         ("token strip", strip._send_choice, {"chosen": wrong}),
-        ("sentence box", sentence_box._use_sentence, {"sentence": None if isinstance(wrong, str) else wrong}),
         ("model diagram", diagram._choose_layer, {"layer": wrong}),
         ("model diagram", partial(diagram._open, {"encoder": ("attention", {})}), {"opened": wrong}),
         (presenter_keys._KEY, presenter_keys._apply_keys, {"move": {"what": "token", "to": wrong}}),

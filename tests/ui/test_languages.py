@@ -220,7 +220,7 @@ def test_a_language_may_be_half_translated(texts: Path, in_language: Callable) -
     add_language(
         texts,
         "xx",
-        common='[language]\nname = "Xx"\n[sidebar]\nsentence = "Xentence"\n[note]\nlayer = "{value}, {wrong}"\n',
+        common='[language]\nname = "Xx"\n[sentence]\nname = "Xentence"\n[note]\nlayer = "{value}, {wrong}"\n',
         masks='title = "Maxx"\nlook_for = ["one", "two"]\nundo = 3\n',
         heads='[scope]\nsentence = "xentence"\n[role]\nsink = { name = "xink" }\n',
         examples='[[example]]\nlabel = "Xx"\n',
@@ -228,7 +228,7 @@ def test_a_language_may_be_half_translated(texts: Path, in_language: Callable) -
     in_language("xx")
     english = page_text("masks")
     assert languages()["xx"] == "Xx"
-    assert common("sidebar.sentence") == "Xentence"
+    assert common("sentence.name") == "Xentence"
     assert common("sidebar.examples") == "Examples", "a key that is missing"
     assert common("note.layer", value=9, last=1).startswith("There is no layer 9"), "other placeholders"
     assert (english.title, english["reset"], english["undo"]) == ("Maxx", "Reset", "Undo")
@@ -293,7 +293,7 @@ def is_in(app: AppTest, code: str, page: str) -> None:
     spoken = read_texts(ROOT, page, code)
     assert app.title[0].value == spoken["title"]
     assert any(spoken["question"] in element.value for element in app.markdown)
-    assert app.sidebar.text_area[0].label == read_texts(ROOT, "common", code)["sidebar"]["sentence"]
+    assert app.text_input(key="sentence").label == read_texts(ROOT, "common", code)["sentence"]["name"]
     assert app.segmented_control(key="sidebar language").value == code
 
 

@@ -26,10 +26,12 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
 
     from ui.page.page import page
     from ui.shell.focus import begin, current
+    from ui.shell.sentence import sentence_box
     from ui.shell.sidebar import sidebar
 
     begin()
     sidebar()
+    sentence_box()
     with page("sample", needs=needs) as p:
         exec(body, {"p": p, "st": st})
     st.session_state["seen"] = current()
@@ -65,23 +67,22 @@ def test_a_page_says_its_title_its_question_and_three_things_to_look_at(run) -> 
         assert expected in words(test)
 
 
-def test_the_sidebar_offers_everything_that_a_translator_takes(run) -> None:
+def test_the_frame_offers_everything_that_a_translator_takes(run) -> None:
     test = run(needs=("stack", "kind", "layer", "head", "token"))
-    assert [area.label for area in test.sidebar.text_area] == ["Sentence", "Target text"]
+    assert [box.label for box in test.text_input] == ["Sentence", "Target text"]
     assert [number.label for number in test.sidebar.number_input] == ["Padding tokens"]
     assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint"]
-    labels = [group.proto.label for group in test.sidebar.get("button_group")]
-    assert labels == ["Attention", "Layer", "Head", "Language"]
+    assert [box.label for box in test.main.selectbox] == ["Attention", "Layer", "Head"]
     assert [menu.label for menu in test.sidebar.menu_button] == ["Examples"]
 
 
 def test_selectors_come_only_where_a_page_asks_and_the_model_leaves_a_choice(run) -> None:
-    assert [group.proto.label for group in run().sidebar.get("button_group")] == ["Language"]
+    assert [box.label for box in run().main.selectbox] == []
     writer = run(needs=("stack", "kind", "layer"), checkpoint="tiny-gpt")
-    assert [group.proto.label for group in writer.sidebar.get("button_group")] == ["Layer", "Language"]
+    assert [box.label for box in writer.main.selectbox] == ["Layer"]
     assert [number.label for number in writer.sidebar.number_input] == []
     judge = run(needs=("stack", "head"), checkpoint="tiny-sentiment")
-    assert [area.label for area in judge.sidebar.text_area] == ["Sentence"]
+    assert [box.label for box in judge.text_input] == ["Sentence"]
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
@@ -101,13 +102,13 @@ def test_an_address_is_followed_and_corrected_in_one_line_each(run) -> None:
     assert any("There is no token 99" in caption for caption in captions)
     test.run()  # as a page does by itself when something is ready
     assert any("There is no layer" in caption.value for caption in test.main.caption)
-    test.segmented_control(key="choose layer").set_value(0).run()
+    test.selectbox(key="choose layer").set_value(0).run()
     assert not any("There is no" in caption.value for caption in test.main.caption)
 
 
 def test_typing_a_sentence_changes_the_focus_and_begins_at_its_first_token(run) -> None:
     test = run("st.write(p.trace.source.text)", token="3", layer="1")
-    test.sidebar.text_area[0].set_value("The dog sleeps.").run()
+    test.text_input(key="sentence").set_value("The dog sleeps.").run()
     assert "The dog sleeps." in words(test)
     seen = test.session_state["seen"]
     assert (seen.sentence, seen.token, seen.layer) == ("The dog sleeps.", 0, 1)
@@ -115,12 +116,12 @@ def test_typing_a_sentence_changes_the_focus_and_begins_at_its_first_token(run) 
 
 def test_a_click_that_comes_with_the_address_of_before_is_kept(run) -> None:
     test = run(needs=("layer", "head"))
-    test.sidebar.text_area[0].set_value("The dog sleeps.").run()
+    test.text_input(key="sentence").set_value("The dog sleeps.").run()
     late = dict(test.query_params)
-    test.segmented_control(key="choose layer").set_value(1).run()
+    test.selectbox(key="choose layer").set_value(1).run()
     test.query_params.clear()
     test.query_params.update(late)
-    test.segmented_control(key="choose head").set_value(1).run()
+    test.selectbox(key="choose head").set_value(1).run()
     seen = test.session_state["seen"]
     assert (seen.sentence, seen.layer, seen.head) == ("The dog sleeps.", 1, 1)
     assert test.query_params == {"sentence": "The dog sleeps.", "layer": "1", "head": "1"}
@@ -128,7 +129,7 @@ def test_a_click_that_comes_with_the_address_of_before_is_kept(run) -> None:
 
 def test_a_target_is_read_instead_of_an_answer(run) -> None:
     test = run("st.write('forced', p.trace.forced, p.trace.target.text)")
-    test.sidebar.text_area[1].set_value("Le chien dort.").run()
+    test.text_input(key="sidebar target").set_value("Le chien dort.").run()
     assert "forced True" in words(test).replace("`", "")
     assert "Le chien dort." in words(test)
 
@@ -140,19 +141,19 @@ def test_padding_is_said_and_seen(run) -> None:
     assert test.session_state["seen"].pads == 2
 
 
-@pytest.mark.parametrize("sentence", ["", " \n ", "word " * 300])
+@pytest.mark.parametrize("sentence", ["", "   ", "word " * 300])
 def test_bad_input_gets_a_sentence_and_stays_in_its_box(run, sentence: str) -> None:
     test = run("st.write('never reached')")
-    test.sidebar.text_area[0].set_value(sentence).run()
+    test.text_input(key="sentence").set_value(sentence).run()
     assert not test.exception
     assert len(test.warning) == 1
-    assert test.sidebar.text_area[0].value == sentence
+    assert test.text_input(key="sentence").value == sentence
     assert "never reached" not in words(test)
 
 
 def test_a_target_that_is_too_long_says_so_with_both_numbers(run) -> None:
     test = run()
-    test.sidebar.text_area[1].set_value("mot " * 300).run()
+    test.text_input(key="sidebar target").set_value("mot " * 300).run()
     assert "96" in test.warning[0].value
     assert "target" in test.warning[0].value
 
@@ -227,7 +228,7 @@ def test_a_snippet_begins_with_what_was_really_traced(run, checkpoints_folder) -
 
 def test_two_sessions_never_share_a_focus(run) -> None:
     one, other = run(), run()
-    one.sidebar.text_area[0].set_value("Only mine.").run()
+    one.text_input(key="sentence").set_value("Only mine.").run()
     assert other.run().session_state["seen"].sentence == "The cat sat on the mat."
 
 

@@ -172,7 +172,7 @@ def test_a_visitor_without_a_seat_waits_and_is_let_in(
     here -= {"somebody", "somebody else"}
     app.run()
     is_fine(app)
-    assert app.text_area(key="sidebar sentence").value
+    assert app.text_input(key="sentence").value
 
 
 def test_who_was_idle_lines_up_again_and_finds_the_view_as_it_was(
@@ -194,5 +194,5 @@ def test_who_was_idle_lines_up_again_and_finds_the_view_as_it_was(
     here -= {"somebody"}
     app.run()
     is_fine(app)
-    assert app.text_area(key="sidebar sentence").value == "The sea."
+    assert app.text_input(key="sentence").value == "The sea."
     assert {name: app.query_params[name] for name in ("layer", "head")} == {"layer": "1", "head": "1"}

@@ -59,7 +59,7 @@ from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
 from ui.shell.selectors import NEEDS, selectors, text_for, traits_of
-from ui.shell.sentence_box import sentence_box
+from ui.shell.sentence import sentence_box, space_beside
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
@@ -359,18 +359,16 @@ def _draw_frame(
     show_what_a_link_says(p.checkpoint)
     p.focus, misfits = fit_model(p.focus, p.checkpoint.config)
     corrections = (*corrections, *misfits)
-    if lesson is None:  # its questions are about its own sentence
-        sentence_box(p.name, p.focus, p.checkpoint.config)
     if lacking := ENTRIES.get(p.name, Entry(p.name)).lacks(p.checkpoint.config):
         p.nothing_to_show(common(f"problem.{lacking}", name=as_plain(p.checkpoint.name)))
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
-    p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, room)
+    p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, space_beside())
     corrections = (*corrections, *unmasked)
     if needs_every_layer(p.name) and p.reads_long_text:
         p.nothing_to_show(say_long_text(p.run, "page"))
     needs = needs(p) if callable(needs) else needs
-    selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
+    selectors(p.focus, p.checkpoint.config, needs=needs, room=space_beside())
     if lesson is None and not is_presenting():  # a lesson or an instructor says what to notice
         with look:
             _look_for(p.text, p.checkpoint.config)
@@ -442,12 +440,12 @@ def guard() -> Iterator[None]:
 
 
 def _room_in_sidebar(page: str) -> DeltaGenerator:
-    """Return the space for the selectors, even if this page runs without ``app.py``.
+    """Return the space for how the model reads the sentence, even if this page runs without ``app.py``.
 
     Streamlit knows that an app with a folder ``pages/`` has its own navigation only after ``app.py`` has run once. If
     the first request to a new server is the address of a page, Streamlit runs that file alone: this function then
-    informs it and runs again. A page that is started by itself (``streamlit run pages/tokens.py``, a test) draws the
-    sidebar.
+    informs it and runs again. A page that is started by itself (``streamlit run pages/tokens.py``, a test) draws
+    the sidebar and the sentence.
     """
     room = take_room()
     if room is None and "restarted" not in st.session_state:
@@ -458,6 +456,7 @@ def _room_in_sidebar(page: str) -> DeltaGenerator:
         shared_focus.begin()
         page_state.enter(page)
         sidebar()
+        sentence_box()
         room = take_room()
     return room
 

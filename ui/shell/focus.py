@@ -61,6 +61,7 @@ _LATE = 8
 _ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
 _DRAWN_IN = "focus: language of the last run"
+_OWN_TEXT = "focus: sentence before a model that reads images"
 CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
 CLASS = "class"  # code of the class that the reader has joined (in_class/membership.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE, CLASS)
@@ -298,6 +299,9 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
     opening = opening_focus(checkpoint)
     changes: dict[str, object] = {"reads": "", "writes": "", "way": "", "system": "", "variables": ""}
     changes["written"] = opening.written
+    own_text = _own_text_for(checkpoint, focus)
+    if own_text:
+        return {**changes, **{name: getattr(opening, name) for name in (*PLACE, "target")}, "sentence": own_text}
     if _is_ready(focus):
         changes |= {name: getattr(opening, name) for name in VIEW if name != "lesson"}
         return changes
@@ -307,6 +311,20 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
     if is_at_the_opening(focus):
         changes |= {name: getattr(opening, name) for name in PLACE}
     return changes
+
+
+def _own_text_for(checkpoint: str, focus: Focus) -> str:
+    """Return the reader's sentence for the first model that reads text after one that read an image; "" if none.
+
+    It is remembered when the reader chooses a model that reads images.
+    """
+    now, new = readable_config(focus.checkpoint), readable_config(checkpoint)
+    if now is None or new is None or now.reads_images == new.reads_images:
+        return ""
+    if new.reads_images:
+        st.session_state[_OWN_TEXT] = "" if _is_ready(focus) else focus.sentence
+        return ""
+    return st.session_state.get(_OWN_TEXT, "")
 
 
 def is_at_the_opening(focus: Focus) -> bool:

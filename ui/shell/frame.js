@@ -45,11 +45,14 @@ function showWhatIsSaid() {
 // and names the page: on that message, and on it alone, the browser turns to the page. Streamlit would do so when React
 // draws, which in a busy browser is after the page's final address has come, or after it has turned to the next page. The
 // entry carries the name until the final address takes the place of it. `pages`: their names; the first lives at "/".
+// Typing a sentence makes one entry, too, not one per pause: the next pause replaces it.
 function makeOneEntry(pages) {
   if (globalThis.glassformerPush) return;
   const push = (globalThis.glassformerPush = history.pushState.bind(history));
   const replace = history.replaceState.bind(history);
   const opened = ({ search }) => pages.find((name) => name === new URLSearchParams(search).get("opening"));
+  const sentenceOf = ({ search }) => new URLSearchParams(search).get("sentence");
+  let typed = ""; // the address of the entry that typing has made last
   const pathOf = (name) => {
     const parts = location.pathname.replace(/\/$/, "").split("/");
     if (pages.includes(parts.at(-1))) parts.pop();
@@ -61,9 +64,11 @@ function makeOneEntry(pages) {
     const name = opened(next);
     if (name) next.pathname = pathOf(name);
     const here = !name && !opened(location);
-    const typed = usually === push && globalThis.glassformerTyping?.takesPlace(here); // typing/typing.js
+    const types = here && sentenceOf(next) !== sentenceOf(location);
+    const goesOn = types && location.href === typed;
     if (next.pathname !== location.pathname) push(state, unused, next);
-    else if (!name) (here && !typed ? usually : replace)(state, unused, next);
+    else if (!name) (here && !goesOn ? usually : replace)(state, unused, next);
+    if (types) typed = location.href;
   };
   history.pushState = write(push);
   history.replaceState = write(replace);

@@ -1,4 +1,4 @@
-"""Selectors for stack, kind of attention, layer and head, in the sidebar of the pages that need them."""
+"""Selectors for stack, kind of attention, layer and head, beside the sentence on the pages that need them."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from ui.shell.focus import Focus
 from ui.words.texts import PageText, common
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
-_MAX_BUTTONS = 8
+_WIDTH = 118  # pixels
 _OF_MANY_TASKS = ("t5", "bart")  # encoder-decoder families; Marian, M2M100 and mBART translate
 _DRAWN_ON = "choose: drawn on"  # the page of the last run
 
@@ -94,21 +94,22 @@ def selectors(
 
 
 def _choose(name: str, options: list, value: object, *, anew: bool, before: Callable[[], None] | None) -> None:
-    """Draw buttons if they fit, else a list, set from the focus and reporting to it."""
+    """Draw a list whose entries name themselves, set from the focus and reporting to it."""
     key = f"choose {name}"
     if anew or st.session_state.get(key) != value:
         st.session_state[key] = value
-    shared = {
-        "options": options,
-        "key": key,
-        "on_change": _change,
-        "args": (name, before),
-        "format_func": lambda option: common(f"focus.{option}") if isinstance(option, str) else str(option),
-    }
-    if len(options) <= _MAX_BUTTONS:
-        st.segmented_control(common(f"focus.{name}"), required=True, **shared)
-    else:
-        st.selectbox(common(f"focus.{name}"), **shared)
+    label = common(f"focus.{name}")
+    names = {one: common(f"focus.{one}") if isinstance(one, str) else f"{label} {one}" for one in options}
+    st.selectbox(
+        label,
+        options,
+        key=key,
+        on_change=_change,
+        args=(name, before),
+        format_func=names.__getitem__,
+        label_visibility="collapsed",
+        width=_WIDTH,
+    )
 
 
 def _change(name: str, before: Callable[[], None] | None = None) -> None:

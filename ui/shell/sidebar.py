@@ -1,4 +1,4 @@
-"""Sidebar of every page: checkpoint, sentence, selectors, examples, target, padding, language."""
+"""Sidebar of every page: checkpoint, examples, target, padding, language, presenter."""
 
 from contextvars import ContextVar
 
@@ -15,15 +15,15 @@ from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
 from ui.shell.picture.image import draw_image_choice
 from ui.shell.selectors import work_of
-from ui.shell.typing import follow_typing
+from ui.shell.sentence import PAUSE
 from ui.words.texts import as_plain, common, languages
 
-# Where this run's sidebar has space for the page's selectors: below the sentence, above the examples.
+# Where this run's sidebar has space for how the model reads the sentence, above the examples.
 _room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
 
 
 def take_room() -> DeltaGenerator | None:
-    """Return the space for selectors, once per run; ``None`` if this run has drawn no sidebar."""
+    """Return that space, once per run; ``None`` if this run has drawn no sidebar."""
     room = _room.get()
     _room.set(None)
     return room
@@ -38,17 +38,13 @@ def sidebar() -> None:
         if isinstance(config, PictureConfig):
             room = st.container(gap="small")
             draw_picture(focus, config)
-            follow_typing(line=False)
             if not focus.presenter:
                 with st.expander(common("sidebar.more_picture"), key="sidebar more"):
-                    _sentence(focus, help="sidebar.picture_text_help")
+                    _picture_text(focus)
         elif config is not None and config.reads_images:
             room = st.container(gap="small")
             draw_image_choice(focus, config)
         else:
-            reads_pairs = config is not None and config.predicts_next_sentence
-            _sentence(focus, "pair" if reads_pairs else "sentence")
-            follow_typing()
             room = st.container(gap="small")
             if not focus.presenter:
                 _examples(focus)
@@ -61,15 +57,14 @@ def sidebar() -> None:
     _room.set(room)
 
 
-def _sentence(focus: Focus, kind: str = "sentence", *, help: str = "") -> None:
-    """Draw the box of the text; of a model that also reads a pair of sentences, ``kind`` is "pair"."""
+def _picture_text(focus: Focus) -> None:
+    """Draw a box with the image as its text."""
     _set("sentence", focus.sentence)
     st.text_area(
-        common(f"sidebar.{kind}"),
+        common("sidebar.more_picture"),
         key="sidebar sentence",
         height=68,
-        placeholder=common("sidebar.pair_placeholder") if kind == "pair" else None,
-        help=common(help or f"sidebar.{kind}_help"),
+        help=common("sidebar.picture_text_help"),
         on_change=_report,
         args=("sentence",),
     )
@@ -149,10 +144,10 @@ def _more(focus: Focus) -> None:
     config = readable_config(focus.checkpoint)
     if config is None or config.has_decoder:
         _set("target", focus.target)
-        st.text_area(
+        st.text_input(
             common("sidebar.target"),
             key="sidebar target",
-            height=68,
+            live=PAUSE,
             placeholder=common("sidebar.target_placeholder"),
             help=common("sidebar.target_help"),
             on_change=_report,

@@ -25,6 +25,7 @@ from ui.shell import choice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.focus import select, start_of
 from ui.shell.selectors import selectors
+from ui.shell.sentence import space_beside
 from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.figure_texts import problem_text
@@ -183,8 +184,7 @@ def more_edits(p: Page) -> None:
     ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch, "steer": add_direction}
     way = _choose(p, "more", tuple(ways))
     needs = ("stack", "layer") if way == "sublayer" else ("stack", "kind", "layer", "head")
-    room = st.container(horizontal=True, gap="medium")
-    selectors(p.focus, p.checkpoint.config, needs=needs, room=room, before=partial(leave_example, p))
+    selectors(p.focus, p.checkpoint.config, needs=needs, room=space_beside(), before=partial(leave_example, p))
     ways[way](p)
 
 

@@ -37,6 +37,7 @@ from ui.shell.focus import select
 from ui.shell.fragments import fragment
 from ui.shell.long_texts import say_long_text
 from ui.shell.selectors import selectors, work_of
+from ui.shell.sentence import space_beside
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.figure_texts import problem_text
@@ -192,13 +193,11 @@ def time_lapse(p: Page) -> None:
     shown = _shown(p, say=True)
     if len(shown.moments) < 2:
         p.finish()
-    row = st.container(horizontal=True, vertical_alignment="bottom", key="time-lapse head")
-    selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=row)
+    selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=space_beside())
     most, moved = changed_most(shown.run)
-    with row:
-        help = p.md("time_most_help", change=percent_digits(moved))
-        icon = ":material/trending_up:"
-        st.button(p.text["time_most"], icon=icon, help=help, on_click=select, kwargs=most._asdict())
+    help = p.md("time_most_help", change=percent_digits(moved))
+    icon = ":material/trending_up:"
+    st.button(p.text["time_most"], icon=icon, help=help, on_click=select, kwargs=most._asdict())
     _through_time(p)
     _table(p, shown)
     p.code(map_change)

@@ -1,0 +1,60 @@
+"""The reader's sentence in one wide box above every page, and the space for selectors beside it."""
+
+from contextvars import ContextVar
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui.compute.loading import readable_config
+from ui.shell import focus as shared_focus
+from ui.shell import page_state
+from ui.shell.events import component, nothing
+from ui.shell.focus import Focus
+from ui.shell.navigation import NO_SENTENCE
+from ui.words.texts import common
+
+KEY = "sentence"
+PAUSE = "300ms"  # in typing, after which the page follows
+_component = component("sentence", Path(__file__).with_suffix(".js"))
+# Where this run has space for the selectors of the page.
+_beside: ContextVar[DeltaGenerator | None] = ContextVar("beside", default=None)
+
+
+def space_beside() -> DeltaGenerator:
+    """Return the space for selectors; ``sentence_box`` has drawn it in this run."""
+    if (beside := _beside.get()) is None:
+        raise LookupError("there is no space beside the sentence: sentence_box() draws it before the page")
+    return beside
+
+
+def sentence_box() -> None:
+    """Draw the box once per run, before the page: it is the same on all pages, so it stays while another one opens."""
+    focus = shared_focus.current()
+    config = readable_config(focus.checkpoint)
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="sentence row"):
+        is_read = page_state.current_page() not in NO_SENTENCE or page_state.values("exercise")
+        if is_read and not (config and config.reads_images):
+            _box(focus, of_pair=config is not None and config.predicts_next_sentence)
+            with st.container(key="sentence script"):
+                _component(key="sentence kept", on_again_change=nothing)
+        _beside.set(st.container(horizontal=True, gap="xsmall", width="content", key="beside sentence"))
+
+
+def _box(focus: Focus, *, of_pair: bool) -> None:
+    """Draw the box, set from the focus; it is never set while the reader types in it."""
+    name, placeholder = ("pair", "pair_placeholder") if of_pair else ("name", "placeholder")
+    shared = {"key": KEY, "label_visibility": "collapsed", "placeholder": common(f"sentence.{placeholder}")}
+    is_new = KEY not in st.session_state
+    if not is_new and st.session_state[KEY] != focus.sentence:
+        st.session_state[KEY] = focus.sentence
+    if focus.way == "chat" or "\n" in focus.sentence:
+        typed = st.text_area(common(f"sentence.{name}"), focus.sentence, height=68, on_change=_report, **shared)
+    else:
+        typed = st.text_input(common(f"sentence.{name}"), focus.sentence, live=PAUSE, on_change=_report, **shared)
+    if is_new and typed != focus.sentence:  # what another server did not answer, and the browser sends to this one
+        shared_focus.change(sentence=typed)
+
+
+def _report() -> None:
+    shared_focus.change(sentence=st.session_state[KEY])
