@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from html import escape
@@ -362,27 +361,6 @@ def test_an_unreachable_store_disturbs_no_page(open_app, desk: AppTest, monkeypa
     assert student.session_state["focus"].sentence == OWN
     late = open_app("tokens", checkpoint="tiny-translator", **{"class": "BCDFGH"})
     assert [one.value for one in late.info] == [common("class.unreachable")]
-
-
-def test_a_poll_reads_the_class_once_and_seldom_writes(open_app, desk: AppTest, monkeypatch) -> None:
-    student = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
-    calls: list[str] = []
-    for name in ("read", "change"):
-        original = getattr(stores.Store, name)
-        monkeypatch.setattr(
-            stores.Store, name, lambda *a, name=name, original=original: (calls.append(name), original(*a))[1]
-        )
-    student.session_state["class: code"] = code_of(desk)
-    monkeypatch.setattr(membership.shared_focus, "class_code", lambda: code_of(desk))
-    monkeypatch.setattr(membership, "student", lambda: student_of(state(desk)))
-    calls.clear()
-    for _ in range(3):
-        membership.report("tokens")
-    assert calls.count("change") == 0
-    later = time.time() + classes.SEEN
-    monkeypatch.setattr(time, "time", lambda: later)
-    membership.report("tokens")
-    assert calls.count("change") == 1
 
 
 def test_after_a_restart_everybody_is_told_that_the_class_is_gone(open_app, desk: AppTest) -> None:

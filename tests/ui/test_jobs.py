@@ -346,15 +346,6 @@ def test_what_goes_wrong_is_raised_where_it_was_asked_for(jobs: LongJobs, monkey
     assert page.run().markdown[0].value == "result: better"
 
 
-def test_only_the_last_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = Store({"results": 2}, size_of=lambda text, kept: len(text))
-    monkeypatch.setattr(long_jobs, "of_a_test", LongJobs(few), raising=False)
-    monkeypatch.setattr(long_jobs, "work", lambda _: "x", raising=False)
-    for key in ("a", "b", "a", "c"):
-        open_page(key).run()
-    assert [few.known(key, "test") for key in "abc"] == ["x", None, "x"]
-
-
 @pytest.mark.slow
 def test_a_page_may_wait_for_several_in_one_run() -> None:
     """As when three baselines are compared: each has its own bar and its own button."""

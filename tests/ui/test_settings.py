@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 
+import pytest
 from streamlit import config
 
 from ui.compute.loading import REPOSITORY
@@ -11,41 +12,24 @@ from ui.compute.loading import REPOSITORY
 SETTINGS = tomllib.loads((REPOSITORY / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
 
 
-def test_no_garbage_collection_after_every_run() -> None:
-    assert SETTINGS["runner"]["postScriptGC"] is False
-    assert config._config_options_template["runner.postScriptGC"].default_val is True
+SET = {
+    "runner.postScriptGC": (False, "it took longer than a page"),
+    "runner.magicEnabled": (False, "no page is taken apart to look for values that stand alone"),
+    "server.fileWatcherType": ("none", "a changed file does not pull the model from under a class"),
+    "global.minCachedMessageSize": (500, "what the browser has already is not sent again"),
+    "server.address": ("127.0.0.1", "only this machine"),
+    "browser.gatherUsageStats": (False, "nobody else hears of it"),
+    "server.maxUploadSize": (0, "until the app bounds how much is sent"),
+    "server.disconnectedSessionTTL": (3600, "a phone that sleeps for a lesson keeps its session"),
+    "server.enableAgentApi": (False, "nobody but a browser drives the app"),
+    "client.showErrorDetails": ("none", "a traceback is never shown"),
+}
 
 
-def test_no_page_is_taken_apart_to_look_for_values_that_stand_alone() -> None:
-    assert SETTINGS["runner"]["magicEnabled"] is False
-
-
-def test_a_changed_file_does_not_pull_the_model_from_under_a_class() -> None:
-    assert SETTINGS["server"]["fileWatcherType"] == "none"
-
-
-def test_what_the_browser_has_already_is_not_sent_again() -> None:
-    assert SETTINGS["global"]["minCachedMessageSize"] == 500
-    assert config._config_options_template["global.minCachedMessageSize"].default_val == 10_000
-
-
-def test_only_this_machine_and_nobody_else_hears_of_it() -> None:
-    assert SETTINGS["server"]["address"] == "127.0.0.1"
-    assert SETTINGS["browser"]["gatherUsageStats"] is False
-    assert SETTINGS["server"]["maxUploadSize"] == 0, "until the app bounds how much is sent"
-
-
-def test_a_phone_that_sleeps_for_a_lesson_keeps_its_session() -> None:
-    assert SETTINGS["server"]["disconnectedSessionTTL"] == 3600
-    assert config._config_options_template["server.disconnectedSessionTTL"].default_val == 120
-
-
-def test_nobody_but_a_browser_drives_the_app() -> None:
-    assert SETTINGS["server"]["enableAgentApi"] is False
-
-
-def test_a_traceback_is_never_shown() -> None:
-    assert SETTINGS["client"]["showErrorDetails"] == "none"
+@pytest.mark.parametrize("name", SET)
+def test_what_the_app_relies_on_is_set(name: str) -> None:
+    (section, key), (value, why) = name.split("."), SET[name]
+    assert SETTINGS[section][key] == value, why
 
 
 def test_every_setting_is_one_that_streamlit_knows() -> None:

@@ -1,7 +1,7 @@
 """All uses of undocumented parts of Streamlit, each with its reason; ``requirements.in`` pins the minor version.
 
-Style sheets also find Streamlit's elements by ``data-testid``, listed in ``tests/ui/test_streamlit_private.py``, and
-``deploy/warm_up.py`` opens pages with the messages and the runtime that are imported here.
+Besides these, style sheets find Streamlit's own elements by their ``data-testid``, and ``deploy/warm_up.py`` opens the
+first pages with the messages and the runtime that are imported here.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
