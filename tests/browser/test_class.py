@@ -11,7 +11,6 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.conftest import eventually
 from tests.browser.hand import KEY, Hand
 from tests.harness.app_server import AppServer
-from ui.shell.guidance.lessons import find_lesson, lessons
 from ui.words.texts import common, page_text
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -49,22 +48,6 @@ def sentence(page: Page):
     return page.get_by_role("textbox", name=common("sentence.name"), exact=True)
 
 
-def _ask_from_a_lesson_in_another_language(desk: Page) -> None:
-    """Choose a lesson, then French: the lesson stays chosen, under its French title."""
-    wanted = lessons("en")[0][2]
-    kinds = desk.locator(".st-key-desk-kind button")
-    kinds.nth(1).click()
-    chosen = desk.locator(".st-key-desk-lesson").get_by_role("combobox")
-    chosen.click(timeout=SOON)
-    desk.get_by_role("option", name=wanted.title).click()
-    expect(chosen).to_have_value(wanted.title, timeout=SOON)
-    desk.get_by_test_id("stExpandSidebarButton").click()
-    for number, language in ((1, "fr"), (0, "en")):
-        desk.locator(".st-key-sidebar-language button").nth(number).click()
-        expect(chosen).to_have_value(find_lesson(wanted.name, language).title, timeout=SOON)
-    kinds.first.click()
-
-
 def _unlock(desk: Page, server: str) -> None:
     desk.goto(f"{server}/desk")
     desk.locator("input[type=password]").fill(SECRET, timeout=SOON)
@@ -84,8 +67,6 @@ def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> Non
         picture = desk.locator("img.desk-qr")
         expect(picture).to_be_visible(timeout=SOON)
         assert eventually(desk, lambda: picture.evaluate("image => image.naturalWidth") > 50, True)
-
-        _ask_from_a_lesson_in_another_language(desk)
 
         laptop.goto(f"{class_server}/tokens?class={code}")
         phone.goto(f"{class_server}/tokens?class={code}")

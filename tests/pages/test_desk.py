@@ -223,10 +223,8 @@ def test_a_question_from_the_desk_to_the_scores(open_app, desk: AppTest) -> None
 
 def test_a_question_of_a_lesson_is_asked_in_each_language_in_the_same_order(open_app, desk: AppTest) -> None:
     lesson = {code: find_lesson(LESSON, code) for code in ("en", "fr")}
-    desk.segmented_control(key="desk kind").set_value("lesson").run()
-    desk.selectbox(key="desk lesson").set_value(lesson["en"].name).run()
-    desk.checkbox(key="desk with view").set_value(False)
-    desk.button(key="desk ask").click().run()
+    start_lesson(desk)
+    desk.button(key="class ask").click().run()
     is_fine(desk)
     number = state(desk).question.step
     shown = {}
@@ -238,6 +236,7 @@ def test_a_question_of_a_lesson_is_asked_in_each_language_in_the_same_order(open
     assert shown["en"] == shown["fr"]
     assert state(desk).question.answer == str(shown["en"].index(0))
 
+    desk.switch_page("pages/desk.py").run()
     desk.session_state["focus"] = replace(desk.session_state["focus"], language="fr")
     desk.run().button(key="desk show_answers").click().run()
     for option in lesson["fr"].steps[number - 1].choices:
@@ -246,10 +245,16 @@ def test_a_question_of_a_lesson_is_asked_in_each_language_in_the_same_order(open
     assert scores.columns[1] == f"1. {lesson['fr'].steps[number - 1].question}"
 
 
-def test_the_task_that_the_instructor_shows_can_be_asked(open_app, desk: AppTest) -> None:
+def start_lesson(desk: AppTest) -> None:
+    """Open the first task of a lesson, from whose page its question is asked."""
     desk.switch_page("pages/lessons.py").run()
     desk.button(key=f"start {LESSON}").click().run()
     desk.switch_page(f"pages/{find_lesson(LESSON).steps[0].page}.py").run()
+
+
+def test_the_task_that_the_instructor_shows_can_be_asked(open_app, desk: AppTest) -> None:
+    ask(desk, "Is it so?", "yes\nno", 1)
+    start_lesson(desk)
     desk.button(key="class ask").click().run()
     assert (state(desk).question.lesson, state(desk).question.step) == (LESSON, 1)
     assert "class ask" not in keys(desk.run()), "it has been asked"

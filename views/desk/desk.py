@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -31,18 +30,16 @@ from ui.page.page import Page, guard
 from ui.shell import focus as shared_focus
 from ui.shell.focus import CLASS
 from ui.shell.fragments import fragment
-from ui.shell.guidance.lesson_bar import step_focus
-from ui.shell.guidance.lessons import Lesson, lessons
-from ui.shell.in_class import desk_session, membership
+from ui.shell.in_class import desk_session
 from ui.shell.in_class.class_address import address_for_class, ask_for_address
 from ui.shell.in_class.class_bar import POLL
-from ui.shell.in_class.questions import in_language, question_of, student_name, text_of
+from ui.shell.in_class.questions import in_language, student_name, text_of
 from ui.shell.navigation import page_names
 from ui.show.csv_files import as_csv
 from ui.words import texts
 from ui.words.texts import as_plain, common, count_text, page_text, unmarked
 
-KINDS = ("choice", "lesson", "text")
+KINDS = ("choice", "text")
 _STYLE = Path(__file__).with_name("desk.css")
 
 
@@ -164,7 +161,7 @@ def question_panel(p: Page) -> None:
         elif len(state.questions) >= MOST_QUESTIONS:
             st.info(p.text["most"].format(most=MOST_QUESTIONS))
         else:
-            _form(p, state)
+            _form(p)
 
 
 def _question(p: Page, state: Class, question: Question) -> None:
@@ -225,20 +222,16 @@ def _shown(question: Question, given: str) -> str:
     return unmarked(option) if question.lesson else option
 
 
-def _form(p: Page, state: Class) -> None:
+def _form(p: Page) -> None:
     st.subheader(p.text["ask_title"], anchor=False)
     kind = st.segmented_control(
         p.text["kind"], KINDS, default=KINDS[0], format_func=lambda kind: p.text[f"kind_{kind}"], key="desk kind",
         required=True, label_visibility="collapsed",
     )  # fmt: skip
-    if kind == "lesson":
-        _from_lesson(p, state)
-        return
-    usual = ""
+    usual, options = "", ()
     if kind == "text":
         usual = p.text["prompt_next"].format(sentence=shared_focus.current().sentence)[:LONGEST_PROMPT]
     prompt = st.text_area(p.text["prompt"], usual, key=f"desk prompt {kind}", max_chars=LONGEST_PROMPT, height=68)
-    options: tuple[str, ...] = ()
     if kind == "choice":
         typed = st.text_area(p.text["options"], key="desk options", max_chars=1500, height=120)
         options = tuple(line.strip() for line in typed.splitlines() if line.strip())
@@ -249,45 +242,14 @@ def _form(p: Page, state: Class) -> None:
         answer = str(correct) if 0 <= correct < len(options) else ""
     else:
         answer = st.text_input(p.text["correct_text"], key="desk next answer", max_chars=LONGEST_ANSWER)
-    if not _ask_button(p):
+    st.caption(p.text["lesson_questions"])
+    if not st.button(p.text["ask"], type="primary", icon=":material/quiz:", key="desk ask"):
         return
     if not prompt.strip():
         st.warning(p.text["prompt_wrong"])
     elif kind == "choice" and not LEAST_OPTIONS <= len(options) <= MOST_OPTIONS:
         st.warning(p.text["options_wrong"].format(count=len(options)))
-    else:
-        _ask(Question(prompt, options, answer=answer))
-
-
-def _from_lesson(p: Page, state: Class) -> None:
-    found: dict[str, Lesson] = {
-        lesson.name: lesson for lesson in lessons(texts.language())[0] if any(one.question for one in lesson.steps)
-    }
-    name = st.selectbox(p.text["lesson"], found, format_func=lambda name: found[name].title, key="desk lesson")
-    if name is None:
-        return
-    lesson = found[name]
-    number = st.selectbox(
-        p.text["task"], [number for number, step in enumerate(lesson.steps, 1) if step.question],
-        format_func=lambda number: f"{number}. {lesson.steps[number - 1].title}", key=f"desk task {name}",
-    )  # fmt: skip
-    st.markdown(f"**{lesson.steps[number - 1].question}**")
-    with_view = st.checkbox(p.text["with_view"], value=True, key="desk with view")
-    if not _ask_button(p):
-        return
-    if with_view:
-        focus = replace(shared_focus.current(), came_from="")
-        query = membership.write_view(replace(focus, **step_focus(lesson, number, focus)), {})
-        desk_session.change(lambda state: classes.show(state, lesson.steps[number - 1].page, query))
-    _ask(question_of(lesson, number, code=state.code))
-
-
-def _ask_button(p: Page) -> bool:
-    return st.button(p.text["ask"], type="primary", icon=":material/quiz:", key="desk ask")
-
-
-def _ask(question: Question) -> None:
-    if desk_session.change(lambda state: classes.ask(state, question)):
+    elif desk_session.change(lambda state: classes.ask(state, Question(prompt, options, answer=answer))):
         st.rerun()
 
 

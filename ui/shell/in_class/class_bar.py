@@ -4,7 +4,6 @@ The student's has the instructor's question. They look for news every two second
 """
 
 import time
-from functools import partial
 from pathlib import Path
 
 import streamlit as st
@@ -154,12 +153,11 @@ def _instructor_bar(page: str) -> None:
     with st.container(key="class bar", gap="xsmall"), st.container(**row, key="class head"):
         news = desk_session.said() or _summary(state, page)
         st.markdown(f":material/co_present: **{state.code}** · {news}", width="stretch")
-        asks = _question_here(state, page)
-        if asks is not None:
-            ask = (partial(classes.ask, question=asks),)
+        if (asks := _question_here(state, page)) is not None:
             st.button(
-                common("class.ask"), key="class ask", icon=":material/quiz:", on_click=desk_session.change, args=ask
-            )
+                common("class.ask"), key="class ask", icon=":material/quiz:",
+                on_click=lambda: desk_session.change(lambda state: classes.ask(classes.stop_asking(state), asks)),
+            )  # fmt: skip
         st.button(
             common("class.everybody"), key="class everybody", type="primary", icon=":material/campaign:", on_click=_show
         )

@@ -7,7 +7,6 @@ address contains only the code. So whoever receives a student's link joins as an
 import hmac
 import secrets
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from typing import NoReturn
@@ -23,10 +22,9 @@ from ui.server.settings import settings
 from ui.server.streamlit_private import browser_token
 from ui.shell import address, page_state
 from ui.shell import focus as shared_focus
-from ui.shell.focus import CAME_FROM, CLASS, Focus, address_of
+from ui.shell.focus import CAME_FROM, CLASS, address_of
 from ui.shell.guidance.before_lesson import read_parameters
 from ui.shell.navigation import pages
-from ui.shell.page_state import Texts
 from ui.words.texts import common, quote
 
 _TOKEN, _REFUSED, _NOTE, _WHO = (f"class: {name}" for name in ("token", "refused code", "note", "student"))
@@ -144,14 +142,9 @@ def answer(number: int, text: str) -> None:
 
 def current_view() -> tuple[str, str]:
     """Return the page of this session and the parameters of its view."""
-    page = page_state.current_page()
-    return page, write_view(shared_focus.current(), page_state.all_choices().get(page, {}))
-
-
-def write_view(focus: Focus, choices: Mapping[str, Texts]) -> str:
-    """Return the parameters of a view."""
+    page, focus = page_state.current_page(), shared_focus.current()
     found = {name: [value] for name, value in address_of(focus, whole=True).items() if name not in _READERS_OWN}
-    return urlencode({**found, **choices}, doseq=True)
+    return page, urlencode({**found, **page_state.all_choices().get(page, {})}, doseq=True)
 
 
 def open_view(page: str, query: str) -> NoReturn:
