@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from charts.canvas.attention_maps import attention_grid
-from charts.canvas.choices import HeadChoice
+from charts.canvas.attention_maps import HeadChoice, attention_grid
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
 from charts.toolkit.words import say

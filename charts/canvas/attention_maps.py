@@ -10,10 +10,10 @@ shows:
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.head_names import head_name, layer_name
@@ -37,6 +37,13 @@ _ATTENTIONS = {
     ("decoder", "self"): "decoder self-attention",
     ("decoder", "cross"): "decoder cross-attention",
 }
+
+
+class HeadChoice(NamedTuple):
+    """One head of one layer."""
+
+    layer: int
+    head: int
 
 
 def attention_map(

@@ -1,14 +1,23 @@
 """Every head of a model in one figure: all kinds of attention, all layers."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from charts.canvas.attention_maps import attention_grid, attention_name
-from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.words import say
 from transformer.runs.attention_view import AttentionView
+
+
+class AnyHead(NamedTuple):
+    """One head of the whole model; ``attention`` is its kind, "self" or "cross"."""
+
+    stack: str
+    attention: str
+    layer: int
+    head: int
 
 
 def attention_overview(

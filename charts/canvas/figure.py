@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from charts.canvas.frame_height import frame_height
 from charts.canvas.module import FOLDER, packed_module
 from charts.toolkit.payload_bytes import pack
 
+_FRAME, _AROUND, _ROW = 680, 250, 44  # pixels: a notebook's frame, and what a map of few rows needs of it
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -70,11 +70,12 @@ class CanvasFigure:
         return f"CanvasFigure({self.metadata['kind']}; a notebook shows it, save() writes a page)"
 
     def _repr_html_(self) -> str:
-        """Return an ``iframe`` with the page, which may only run and save."""
+        """Return an ``iframe`` with the page, which may only run and save; what does not fit scrolls in it."""
+        rows = len(self.metadata["rows"]) if self.metadata["kind"] in ("map", "mask", "lines") else _FRAME
         attributes = {
             "title": self.metadata["title"],
             "sandbox": "allow-scripts allow-downloads",
-            "style": f"width:100%;height:{frame_height(self.metadata)}px;border:0;resize:vertical",
+            "style": f"width:100%;height:{min(_FRAME, _AROUND + _ROW * rows)}px;border:0;resize:vertical",
             "srcdoc": self.html(),
         }
         return "<iframe " + " ".join(f'{name}="{escape(value)}"' for name, value in attributes.items()) + "></iframe>"

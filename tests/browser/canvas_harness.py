@@ -17,9 +17,8 @@ import streamlit as st
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from charts.canvas.attention_heads import HeadWords, attention_heads
-from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map
-from charts.canvas.attention_overview import attention_overview
-from charts.canvas.choices import AnyHead, HeadChoice
+from charts.canvas.attention_maps import HeadChoice, attention_grid, attention_lines, attention_map
+from charts.canvas.attention_overview import AnyHead, attention_overview
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map

@@ -9,7 +9,6 @@ import pytest
 
 import transformer
 from charts.canvas import living_picture_canvas as module
-from charts.canvas.frame_height import frame_height
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.toolkit.payload_bytes import unpack
 from transformer.predictions.living_picture_numbers import LivingPicture, living_picture_numbers
@@ -61,4 +60,4 @@ def test_very_many_weights_are_rounded_and_said_to_be(picture: LivingPicture, mo
 
 def test_a_page_of_its_own(picture: LivingPicture) -> None:
     figure = living_picture_canvas(picture)
-    assert figure.metadata["title"] in figure.html() and frame_height(figure.metadata) > 500
+    assert figure.metadata["title"] in figure.html()

@@ -14,8 +14,7 @@ import numpy as np
 import transformer
 from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_maps import attention_lines, attention_map
-from charts.canvas.attention_overview import attention_overview
-from charts.canvas.choices import AnyHead
+from charts.canvas.attention_overview import AnyHead, attention_overview
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.canvas.mask_editor import mask_editor

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.canvas.choices import AnyHead, HeadChoice
+from charts.canvas.attention_maps import HeadChoice
+from charts.canvas.attention_overview import AnyHead
 from charts.canvas.module import FOLDER, canvas_module
 from charts.toolkit.payload_bytes import unpack
 from tests.triggers import trigger

@@ -20,8 +20,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import transformer
 from charts.canvas.attention_maps import attention_map, predicted_rows
-from charts.canvas.attention_overview import attention_overview
-from charts.canvas.choices import AnyHead
+from charts.canvas.attention_overview import AnyHead, attention_overview
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.canvas.written_steps import StepBars, written_steps

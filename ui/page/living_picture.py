@@ -90,7 +90,9 @@ def living_picture_figure(
         begin |= {"stop": stop, "step": step}
     existing = pages_of(trace.checkpoint.config) if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
-    return living_picture_canvas(picture, begin=begin, links=leads, left_out=without_words(trace))
+    figure = living_picture_canvas(picture, begin=begin, links=leads, left_out=without_words(trace))
+    read = {"sentence": trace.run.sentence if trace.run else "", "target": trace.text}
+    return figure.with_metadata(read=read)  # for the caption of its exports: the page itself is about no sentence
 
 
 def without_words(trace: Trace) -> LeaveOneOut | None:

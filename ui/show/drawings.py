@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from charts.canvas.attention_overview import heads_of
-from charts.canvas.choices import AnyHead, HeadChoice
+from charts.canvas.attention_maps import HeadChoice
+from charts.canvas.attention_overview import AnyHead, heads_of
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import loader_script
 from ui.shell.events import heard, one_of, whole_number, whole_numbers

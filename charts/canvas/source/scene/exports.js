@@ -62,6 +62,11 @@ export class ExportMenu {
     return this.panel.data.metadata.title;
   }
 
+  // What the figure is of: the page says it (ui/shell/frame.js), and of a sentence on its way the figure itself.
+  get view() {
+    return { ...globalThis.glassformerView, ...this.panel.metadata.read };
+  }
+
   name(extension) {
     return fileName(this.title, extension);
   }
@@ -78,7 +83,7 @@ export class ExportMenu {
       }));
     const heading = lines(this.title, 0.95 * theme.size, 600, theme.ink, MARGIN);
     const top = MARGIN + heading.length * 1.35 * theme.size + 0.45 * theme.size;
-    const below = lines(caption(), 0.8 * theme.size, 400, theme.muted, top + height + 0.6 * theme.size);
+    const below = lines(caption(this.view), 0.8 * theme.size, 400, theme.muted, top + height + 0.6 * theme.size);
     const size = [width + 2 * MARGIN, top + height + (0.6 + 1.2 * below.length) * theme.size + MARGIN];
     const ground = { rect: [0, 0, ...size], fill: cssOf(theme.ground) };
     const marks = [ground, ...heading, moved(scene.marks, [MARGIN, top]), ...below];
@@ -121,9 +126,7 @@ export class ExportMenu {
     const values = {
       title: escapeXml(this.title),
       language: data.metadata.language ?? "en",
-      payload: toBase64(
-        withMetadata(bytes, { ...kind.state?.(data), follows: false, view: globalThis.glassformerView }),
-      ),
+      payload: toBase64(withMetadata(bytes, { ...kind.state?.(data), follows: false, view: this.view })),
       script: toBase64(script),
     };
     saveAs(
@@ -142,10 +145,8 @@ const PICTURE = /^[0-9a-g]{64}$/; // the text of an image says nothing to a read
 const SHORT_DIGITS = 12; // of a fingerprint, for the eye
 const UPLOADED = /^(received-[0-9a-f]{12})[0-9a-f]{52}$/;
 
-// What stands below an exported figure: the sentence, what was given or predicted, and the model. The page says what it
-// shows (ui/shell/frame.js); a page that was saved says it of itself (../entry.js).
-function caption() {
-  const { checkpoint, fingerprint, sentence, target } = globalThis.glassformerView ?? {};
+// What stands below an exported figure: the sentence, what was given or predicted, and the model.
+function caption({ checkpoint, fingerprint, sentence, target }) {
   const read = [sentence, target].filter((text) => text && !PICTURE.test(text)).join(" → ");
   const model = checkpoint && `${checkpoint.replace(UPLOADED, "$1")} (${fingerprint.slice(0, SHORT_DIGITS)})`;
   return [read, model, "Glassformer"].filter(Boolean).join(" · ");
