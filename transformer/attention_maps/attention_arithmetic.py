@@ -17,7 +17,6 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 
 RELATIVE = "position_bias.values"
-DISENTANGLED = ("content_to_position", "position_to_content")
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,8 @@ def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> Sco
     module = checkpoint.model.get_submodule(name)
     if module.scale is None:  # a guest whose attention has its own code
         raise not_exposed("the formula of its scores, because its attention has its own code")
-    added = tuple(f"{name}.{term}" for term in DISENTANGLED if getattr(module, term, None) is not None)
-    if kind == "self" and getattr(checkpoint.model, stack).position_bias is not None:
-        added = (f"{stack}.{RELATIVE}",)
+    biased = kind == "self" and getattr(checkpoint.model, stack).position_bias is not None
+    added = (f"{stack}.{RELATIVE}",) if biased else ()
     return ScoreRule(
         d_head=module.d_head,
         scale=module.scale,

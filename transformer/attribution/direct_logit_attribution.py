@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from transformer.guests.output_heads import TokenHead
 from transformer.layer_norm import RMSNorm
-from transformer.layers.residual_stream import CONVOLUTION, SUBLAYERS, Part, Values, array
+from transformer.layers.residual_stream import SUBLAYERS, Part, Values, array
 from transformer.masks import padding_mask
 from transformer.models import Classifier, FirstTokenClassifier, Model
 from transformer.predictions.answer_probabilities import prediction_rows
@@ -109,10 +109,6 @@ class Walk:
 
     def walk_layer(self, layer: nn.Module, name: str, index: int) -> None:
         """Carry the direction back through one layer, and collect the contributions of its parts."""
-        if hasattr(layer, CONVOLUTION):  # out = norm(x + convolution), DeBERTa-v2's first layer
-            norm = Part("convolution_norm", index)
-            self.direction = self.before_norm(layer.convolution_norm, f"{name}.convolution_norm", norm)
-            self.parts[Part(CONVOLUTION, index)] = self.product(f"{name}.{CONVOLUTION}", self.direction)
         for kind in reversed(SUBLAYERS):
             if (sublayer := getattr(layer, kind, None)) is None:
                 continue

@@ -28,8 +28,6 @@ def inapplicable(config: ModelConfig) -> dict[str, str]:
     found = {}
     if isinstance(config, GuestConfig):  # the edits and the second model are written for the paper's layers
         found = dict.fromkeys(("scale", "norm"), "other_family")
-        if config.positions == "disentangled":
-            found["positions"] = "positions_inside"
         stacks = [name for name, here in (("encoder", config.has_encoder), ("decoder", config.has_decoder)) if here]
         if any(len(kinds := config.kinds_in(stack)) > 1 or "unknown" in kinds for stack in stacks):
             found["positions"] = "positions_several"

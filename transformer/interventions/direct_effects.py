@@ -76,7 +76,7 @@ class RemovedParts:
 
 def is_removable(part: Part) -> bool:
     """Return whether a part can be removed; biases, β and positions are the same for any sentence."""
-    return part.head >= 0 or part.kind in ("token", "feed_forward", "convolution")
+    return part.head >= 0 or part.kind in ("token", "feed_forward")
 
 
 def remove_parts(

@@ -64,13 +64,9 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
                 if getattr(layer, sublayer, None) is not None:
                     yield block, _SUBLAYERS[sublayer], getattr(layer, sublayer)
             for child in layer.children():
-                if isinstance(child, nn.Conv1d):
-                    yield block, "convolution", child
-                elif isinstance(child, LayerNorm | RMSNorm):
+                if isinstance(child, LayerNorm | RMSNorm):
                     yield block, type(child).__name__, child
             yield block, REST, layer
-        if (relative := getattr(stack, "relative_embedding", None)) is not None:
-            yield f"{name} embedding", "positions", relative
         if stack.final_norm is not None:
             yield f"{name} final norm", type(stack.final_norm).__name__, stack.final_norm
         if getattr(stack, "vocabulary_projection", None) is not None:

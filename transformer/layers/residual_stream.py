@@ -16,7 +16,6 @@ from torch import Tensor
 from transformer.runs.traces import Trace
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
-CONVOLUTION = "convolution"  # part of DeBERTa-v2's first layer
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,6 @@ class SubLayer:
             "self_attention": f"{self.layer} self-attention",
             "cross_attention": f"{self.layer} cross-attention",
             "feed_forward": f"{self.layer} feed-forward",
-            "convolution": f"{self.layer} convolution",
         }[self.kind]
 
 
@@ -53,7 +51,7 @@ _SENTENCES = {  # forms of labels, and what a sentence says for them
     r"embedding: (token|position)": r"the embedding of the \1",
     r"(\d+) β of (.+)": r"β of \2 in layer \1",
     r"(\d+) bias of (.+)": r"the bias of \2 in layer \1",
-    r"(\d+) (self-attention|cross-attention|feed-forward|convolution)": r"the \2 of layer \1",
+    r"(\d+) (self-attention|cross-attention|feed-forward)": r"the \2 of layer \1",
     r"(self|cross)-attention (\d+)\.(\d+)": r"\1-attention, layer \2, head \3",
 }
 
@@ -78,9 +76,6 @@ def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
         kinds = [kind for kind in SUBLAYERS if f"{prefix}.{kind}.output" in trace]
         stages = ["residual.in", *(f"residual.after_{kind}" for kind in kinds[:-1]), "residual.out"]
         updates = {kind: f"{kind}.output" for kind in kinds}
-        if f"{prefix}.{CONVOLUTION}" in trace:
-            stages.insert(-1, "before_convolution")
-            updates[CONVOLUTION] = CONVOLUTION
         for index, (kind, update) in enumerate(updates.items()):
             behind = f"{kind}_output_norm.output"
             found.append(
@@ -119,9 +114,6 @@ def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identit
     """
     name = sublayer.after if norm == "pre" else f"{sublayer.norm}.input"
     before, update, total = (trace.values(key) for key in (sublayer.before, sublayer.update, name))
-    layer = f"{sublayer.stack}.layers.{sublayer.layer}"
-    if f"{layer}.{CONVOLUTION}" in trace and sublayer.before.endswith(".residual.in"):
-        before = before * ~padding_mask_of(trace, sublayer.stack)[:, None]  # this layer sets padding to 0
     return Identity(before, update, total, float(np.abs(before + update - total).max()))
 
 
@@ -184,7 +176,7 @@ class Part(NamedTuple):
 
     Attributes:
         kind: "token", "position" or "segment" of the embedding; "self_attention" or "cross_attention", of which each
-            head is a part; "feed_forward", "convolution"; "…_bias" for b_O of an attention; "…_norm" for the β of a
+            head is a part; "feed_forward"; "…_bias" for b_O of an attention; "…_norm" for the β of a
             norm; "logit_bias"; "head_bias" and "head_norm" of a final step with its own layer; "edits" for what an edit
             of the run added.
         layer: Index of the layer; −1 outside the layers.
@@ -211,7 +203,6 @@ class Part(NamedTuple):
             "self_attention": f"self-attention {self.layer}.{self.head}",
             "cross_attention": f"cross-attention {self.layer}.{self.head}",
             "feed_forward": f"{self.layer} feed-forward",
-            "convolution": f"{self.layer} convolution",
         }
         if self.kind in labels:
             return labels[self.kind]

@@ -34,10 +34,10 @@ from transformer.layers.norms import (
     norm_statistics,
     norm_steps,
 )
-from transformer.layers.residual_stream import CONVOLUTION, Addition, additions, contributions, stream_lengths
+from transformer.layers.residual_stream import Addition, additions, contributions, stream_lengths
 from views.view_models import TokenViewModel
 
-_ALONE = ("final_norm", "embedding_norm", "vocabulary_projection_norm", "convolution_norm")
+_ALONE = ("final_norm", "embedding_norm", "vocabulary_projection_norm")
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,6 @@ class AddNormViewModel(TokenViewModel):
     def block(self) -> str:
         """How a layer combines its sub-layers: "sequential", "parallel" or "sandwich"."""
         return getattr(self.checkpoint.config, "block", "sequential")
-
-    @property
-    def has_convolution(self) -> bool:
-        """Whether the first layer has a convolution in parallel (DeBERTa-v2)."""
-        return f"{self.stack}.layers.0.{CONVOLUTION}" in self.trace
 
     @property
     def formula(self) -> str:

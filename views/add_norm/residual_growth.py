@@ -20,8 +20,6 @@ def explain_order(view_model: AddNormViewModel, text: PageText) -> None:
     st.markdown(text[view_model.order])
     if view_model.block != "sequential":
         st.markdown(text[view_model.block])
-    if view_model.has_convolution:
-        st.markdown(text["convolution"])
 
 
 def residual_stream(p: Page, view_model: AddNormViewModel) -> None:

@@ -10,7 +10,7 @@ from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import say
 from transformer.attention import MultiHeadAttention
-from transformer.attention_maps.attention_arithmetic import RELATIVE, QueryArithmetic, ScoreRule, query_arithmetic
+from transformer.attention_maps.attention_arithmetic import QueryArithmetic, ScoreRule, query_arithmetic
 from transformer.attention_maps.attention_path import AttentionPath, output_sum
 from transformer.layers.norms import norm_kind
 from transformer.runs.attention_view import AttentionView
@@ -138,18 +138,6 @@ def _module(p: Page, path: AttentionPath) -> MultiHeadAttention:
     return p.checkpoint.model.get_submodule(path.view.name)
 
 
-def _terms(rule: ScoreRule) -> tuple[str, ...]:
-    """Return DeBERTa's position terms that this model has, by the names of their probes."""
-    return tuple(name.rsplit(".", 1)[1] for name in rule.added if not name.endswith(RELATIVE))
-
-
-def _letters(rule: ScoreRule) -> tuple[str, ...]:
-    """Return what is added to the scores, as symbols: B, a relative bias; C and P, DeBERTa's two terms."""
-    return tuple({"content_to_position": "C", "position_to_content": "P"}[name] for name in _terms(rule)) or (
-        ("B",) if rule.added else ()
-    )
-
-
 def _products(p: Page, shown: AttentionViewModel) -> None:
     path = shown.path
     n_queries, n_keys = path.products.shape
@@ -180,18 +168,15 @@ def _scaled(p: Page, shown: AttentionViewModel) -> None:
     )
     said, formula = _said_and_formula()
     said.markdown(sentence + (p.text["step_3_chooses"] if without >= _CHOOSES > scaled else ""))
-    added = "".join(f" + {letter}" for letter in _letters(rule))
+    added = " + B" if rule.added else ""
     if path.bias is not None:
-        said.markdown(p.text["step_3_disentangled" if added != " + B" else "step_3_bias"])
+        said.markdown(p.text["step_3_bias"])
     if rule.cap is not None:
         said.markdown(p.text["step_3_cap"].format(cap=three_digits(rule.cap)))
     n_queries, n_keys = path.products.shape
     named, numbers = (score_formula(rule, r"Q K^\top", root=root, added=added) for root in ("d_k", ""))
     with formula:
-        show_formula(
-            rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = " + " = ".join(dict.fromkeys((named, numbers))),
-            caption=" ".join(p.text[f"step_3_{name}"] for name in _terms(rule)),
-        )
+        show_formula(rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = " + " = ".join(dict.fromkeys((named, numbers))))
     _cells(p, shown, path.scores, name="score", step="scaled")
 
 

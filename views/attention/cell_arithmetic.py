@@ -60,8 +60,6 @@ def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
     if p.checkpoint.config.positions == "rotary" and shown.view.kind == "self":
         attention = p.checkpoint.model.get_submodule(shown.view.name)
         st.caption(rotary_words(text, "arithmetic_rotary", rotary_of(attention).attention_factor))
-    if p.checkpoint.config.positions == "disentangled" and cell.bias is not None:
-        st.caption(text["arithmetic_disentangled"])
     names = {"row": shown.read_label, "column": shown.view.key.labels[key]}
     if not p.reads_pictures and st.button(
         text["cell_heads"].format(**names), icon=":material/search:", key="cell heads"

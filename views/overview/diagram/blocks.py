@@ -9,7 +9,7 @@ from transformer.runs.next_sentence import LOGITS as NEXT_SENTENCE_LOGITS
 from transformer.runs.traces import Trace
 from ui.words.texts import common
 
-_IN_SCORES = ("rotary", "relative", "disentangled", "alibi")  # positions that are not added to the embedding
+_IN_SCORES = ("rotary", "relative", "alibi")  # positions that are not added to the embedding
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,6 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
     for name in ("self_attention", "cross_attention", "feed_forward"):
         if f"{stack}.layers.{layer}.{name}.output" in trace:
             blocks += _sublayer(config, trace, stack, layer, name, block)
-    blocks += _convolution(trace, f"{stack}.layers.{layer}", layer, block)
     blocks += _norm(trace, f"{stack}.final_norm", "final_norm", block)
     if f"{stack}.logits" in trace:
         note = common("diagram.own_layer") if stack == "encoder" and isinstance(config, GuestConfig) else ""
@@ -120,25 +119,6 @@ def _norm(trace: Trace, path: str, name: str, block: Any, **more: Any) -> list[B
         return []
     label = "rms_norm" if f"{path}.mean_square" in trace else "norm"
     return [block(name, label, "norm", f"{path}.output", "add_norm", **more)]
-
-
-def _convolution(trace: Trace, path: str, layer: int, block: Any) -> list[Block]:
-    """Return the block that DeBERTa-v2 adds to its first layer; it has the same input as that layer."""
-    if f"{path}.convolution" not in trace:
-        return []
-    more = {"in_layer": True, "focus": {"layer": layer}}
-    return [
-        block(
-            "convolution",
-            "convolution",
-            "feed_forward",
-            f"{path}.convolution",
-            "add_norm",
-            note=common("diagram.convolved"),
-            **more,
-        ),
-        *_norm(trace, f"{path}.convolution_norm", "convolution_norm", block, **more),
-    ]
 
 
 def _attention_notes(config: ModelConfig, stack: str, layer: int, name: str) -> list[str]:
