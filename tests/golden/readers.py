@@ -84,10 +84,9 @@ def full_address(app: Any, page: str) -> dict[str, str | list[str]]:
     focus = asdict(app.session_state["focus"])
     address: dict[str, Any] = {name: str(value) for name, value in focus.items() if name not in NO_PART_OF_A_VIEW}
     address = {name: value for name, value in address.items() if value and value != "-1"}
-    named = app.session_state[page_state._CHOICES].get(page, {})
-    for where, key in choice.drawn:
-        if where == page and key in app.session_state and key not in named:
-            named[key] = choice._texts(app.session_state[key])
+    keys = {key for where, key in choice.drawn if where == page}
+    named = {key: page_state.texts_of(app.session_state[key]) for key in keys if key in app.session_state}
+    named |= app.session_state[page_state._SET].get(page, {})
     return address | {key: list(texts) for key, texts in named.items() if texts}
 
 

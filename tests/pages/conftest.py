@@ -7,8 +7,10 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
+import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.proto.RootContainer_pb2 import RootContainer
 from streamlit.runtime.media_file_manager import MediaFileManager
@@ -18,6 +20,7 @@ from streamlit.testing.v1 import AppTest, app_test
 
 from tests.held import held_by, shared_objects
 from tests.nights import kinds_by_day
+from ui.shell import page_state
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -118,12 +121,13 @@ def fragments_draw_no_events(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def choose_text(app: AppTest, key: str, *texts: object) -> None:
     """Set a control's value as an address does, without drawing the control; the next run draws it."""
-    page = app.session_state["page state: page"]
-    choices = app.session_state["page state: choices"]
-    own = {**choices.get(page, {}), key: tuple(map(str, texts))}
-    app.session_state["page state: choices"] = {**choices, page: own}
+    page = app.session_state[page_state._PAGE]
+    kept = app.session_state[page_state._SET]
+    app.session_state[page_state._SET] = {**kept, page: {**kept.get(page, {}), key: tuple(map(str, texts))}}
 
 
 def chosen_texts(app: AppTest, key: str) -> tuple[str, ...]:
     """Return the value of a control in the address, now or after the run; empty for its default."""
-    return app.session_state["page state: choices"].get(app.session_state["page state: page"], {}).get(key, ())
+    state = {name: app.session_state[name] for name in (*page_state.NAMES, key) if name in app.session_state}
+    with mock.patch.object(st, "session_state", state):
+        return page_state.values(key)

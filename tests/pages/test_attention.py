@@ -224,7 +224,7 @@ def test_a_cell_leads_to_all_heads_between_its_two_tokens(open_page: Callable, c
     assert not app.exception
     app.switch_page("pages/heads.py").run()  # AppTest does not follow a change of page by itself
     is_fine(app)
-    assert app.session_state["heads_section"] == "finder"
+    assert app.session_state["heads_section"] == "table"
     assert chosen_texts(app, "heads_from") in ((), ("3",)), "the focused token is the one that it begins with"
     assert chosen_texts(app, "heads_to") == ("2",)
 

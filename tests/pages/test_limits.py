@@ -85,7 +85,7 @@ def test_no_edit_is_added_to_a_full_list() -> None:
         st.markdown(str(len(edit_list.specs())))
 
     app = AppTest.from_function(script)
-    app.session_state["page state: choices"] = {"surgery": {"edit": tuple(full)}}
+    app.session_state["page state: set"] = {"surgery": {"edit": tuple(full)}}
     app.run().button[0].click().run()
     assert app.markdown[0].value == str(edit_list.MOST)
     assert app.session_state["surgery edits: dropped"] == ("zero:encoder.1.self.1",)

@@ -53,7 +53,7 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "embeddings": [{"embeddings section": "analogies"}, {"embeddings section": "training"}],
     "positions": [{"positions view": "waves"}, {"positions view": "order"}],
     "attention": [{}, {"attention_section": "trust", "language": "fr"}],
-    "heads": [{"heads_section": "table", "heads_scope": "own"}],
+    "heads": [{"heads_section": "table", "heads_scope": "corpus"}],
     "add_norm": [{"add norm view": "arithmetic"}, {}],
     "feed_forward": [{}, {"checkpoint": "tiny-gpt", "kind": "self"}],
     "decoding": [
@@ -116,7 +116,7 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
 # Only with longer texts, words of the tiny tokenizer, images, a narrow layer, or a third file of one model.
 IN_NO_VIEW = {
     *("analogy example", "patch channel", "first dimension", "first step", "lens_first"),
-    *("compare_third", "rows shown", "paths_many_measure", "heads_whole"),
+    *("compare_third", "rows shown", "paths_many_measure"),
 }
 
 

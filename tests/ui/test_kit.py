@@ -143,6 +143,14 @@ def test_a_result_is_an_argument_of_another(tiny_checkpoint, counted) -> None:
     )
 
 
+def test_a_page_keeps_no_object_whose_method_it_called(tiny_checkpoint) -> None:
+    session = Session(checkpoint := tiny_checkpoint("translator"))
+    with within_a_run():
+        assert session.calc(checkpoint.tokenizer.encode, "A cat.", name="ids") == checkpoint.tokenizer.encode("A cat.")
+    assert session.python.endswith("ids = checkpoint.tokenizer.encode('A cat.')\n")
+    assert not [function for function in session._used if hasattr(function, "__self__")]
+
+
 def test_a_page_prints_only_what_a_reader_can_import(tiny_checkpoint) -> None:
     session = Session(tiny_checkpoint("translator"))
     with within_a_run():

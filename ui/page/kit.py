@@ -182,7 +182,7 @@ class Kit:
         variable = self._write(name or f"{function.__name__}_result", f"{call}({', '.join(written)})")
         for part in shows:
             self._lines[f"print {variable}{part}"] = f"print({variable}{part})"
-        self._used[function] = None
+        self._used[getattr(function, "__func__", function)] = None  # a bound method would keep its object
         return self._know(_Known(found, variable, key, of))
 
     def known(self, value: Any, python: str, *, key: Hashable = None, imports: str = "") -> Any:

@@ -5,11 +5,11 @@ Each is drawn like Streamlit's own, with the parameter of the address as its ``k
     if choice.toggle(p.text["stretch"], key="attention_stretch"):
         …
 
-It is set from the session before it is drawn, reports to it in its callback, and owns nothing. ``default`` is the value
-that the URL omits. ``owner`` is the object of the choice, such as the sentence; for another one, the choice is reset to
-its default. ``whole_page=True`` runs the whole page when the value changes, because it affects more than the
-control's fragment, such as the choices in the sidebar. A value in an address that the control cannot have is corrected,
-and a line on the page says so.
+It keeps its value while it is not drawn, also on other pages. ``default`` is the value that the URL omits. ``owner`` is
+the object of the choice, such as the sentence; for another one, the choice is reset to its default.
+``whole_page=True`` runs the whole page when the value changes, because it affects more than the control's fragment,
+such as the choices in the sidebar. A value in an address that the control cannot have is corrected, and a line on the
+page says so.
 """
 
 import math
@@ -28,7 +28,6 @@ from ui.words.texts import PageText, common, page_texts, quote
 
 # Former names of options, in addresses that people may have kept.
 FORMER = {
-    "card_measure_passed": ("passed on ‖α v‖",),
     "click_focus": ("looks at it", "la regarde"),
     "click_mean": ("leaves only its mean", "n’en laisse que la moyenne"),
     "click_zero": ("cuts it out", "la retire"),
@@ -81,7 +80,7 @@ def values(key: str, *, page: str = "") -> tuple[str, ...]:
 
 def put(key: str, *texts: object, page: str = "", owner: object = None) -> None:
     """Change a choice outside of its control, e.g. in a button's callback; no text means its default."""
-    page_state.keep(key, tuple(map(_text, texts)), page=page, adopted=True, owner=owner)
+    page_state.keep(key, as_texts(texts), page=page, adopted=True, owner=owner)
     _write_from_a_fragment()
 
 
@@ -123,7 +122,7 @@ def number(label: str, low: int, high: int, default: int, *, key: str, owner: ob
 def text(
     label: str, default: str = "", *, key: str, owner: object = _NOBODY, several_lines: bool = False, **more: Any
 ) -> str:
-    """Draw a text box; ``in_form=True`` if it is in a form."""
+    """Draw a text box."""
     box = st.text_area if several_lines else st.text_input
     return _draw(box, label, key, _read(key, owner, default, str), default, begin="value", **more)
 
@@ -134,7 +133,7 @@ def several(
     """Draw a list from which several options can be chosen."""
     if owner is not _NOBODY:
         page_state.belongs_to(key, owner)
-    known = {_text(option): option for option in options}
+    known = {page_state.texts_of(option)[0]: option for option in options}
     texts = page_state.values(key)
     found = [known[text] for text in dict.fromkeys(texts) if text in known] if texts else list(default)
     if texts and len(found) < len([text for text in texts if text]):
@@ -146,7 +145,7 @@ def select_slider(
     label: str, options: Sequence[Any], default: Any, *, key: str, owner: object = _NOBODY, **more: Any
 ) -> Any:
     """Draw a slider over a few options."""
-    found = _read(key, owner, default, {_text(option): option for option in options}.get)
+    found = _read(key, owner, default, {page_state.texts_of(option)[0]: option for option in options}.get)
     return _draw(st.select_slider, label, key, found, default, options, begin="value", **more)
 
 
@@ -162,7 +161,7 @@ def buttons(
 ) -> Any:
     """Draw a row of buttons, one of which is chosen; the address contains the option itself."""
     row = st.pills if pills else st.segmented_control
-    found = _read(key, owner, default, {_text(option): option for option in options}.get)
+    found = _read(key, owner, default, {page_state.texts_of(option)[0]: option for option in options}.get)
     return _draw(row, label, key, found, default, options, begin="default", required=True, **more)
 
 
@@ -181,7 +180,7 @@ def select(
 
     ``accept_new_options`` allows any text. ``called`` maps other names in addresses to options.
     """
-    known = {**(called or {}), **{_text(option): option for option in options}}
+    known = {**(called or {}), **{page_state.texts_of(option)[0]: option for option in options}}
     found = _read(
         key, owner, default, (lambda text: known.get(text, text or None)) if accept_new_options else known.get
     )
@@ -263,7 +262,7 @@ def one_of(
 def read_option(key: str, names: Mapping[Any, Sequence[str]], first: Any, *, owner: object = _NOBODY) -> Any:
     """Return what ``one_of`` returns, before it is drawn, or if another control shows it."""
     known = {name: option for option, called in names.items() for name in called}
-    known |= {_text(option): option for option in names}
+    known |= {page_state.texts_of(option)[0]: option for option in names}
     return _read(key, owner, first, known.get)
 
 
@@ -290,7 +289,7 @@ def collapsible(label: str, *, key: str, **more: Any) -> DeltaGenerator:
     drawn[page, key] = "expander"
     if st.session_state.get(key, False) != found:
         st.session_state[key] = found
-    return st.expander(label, key=key, on_change=_report, args=(page, key, _texts(False)), **more)
+    return st.expander(label, key=key, on_change=_report, args=(page, key), **more)
 
 
 def _read(key: str, owner: object, default: Any, reading: Callable[[str], Any]) -> Any:
@@ -320,7 +319,7 @@ def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], 
 
 def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, with_note: bool) -> None:
     """Store the displayed value if it differs from the requested one; ``with_note`` shows a line about it."""
-    own = () if found == default else _texts(found)
+    own = () if found == default else page_state.texts_of(found)
     if own != page_state.values(key):
         if with_note:
             shared_focus.add_note(common("note.choice", name=key, text=quote(" ".join(texts))))
@@ -339,62 +338,37 @@ def _is_that_number(text: str, found: Any) -> bool:
 def _draw(
     widget: Callable[..., Any], label: str, key: str, found: Any, default: Any, *arguments: Any, begin: str, **more: Any
 ) -> Any:
-    """Draw a widget that shows ``found`` and reports the reader's changes.
-
-    The value is passed to a new widget, and set if an existing widget shows another one.
-    """
-    page, in_form, whole_page = page_state.current_page(), more.pop("in_form", False), more.pop("whole_page", False)
-    if whole_page and st.session_state.pop(_WHOLE_PAGE, False) and runs_a_fragment():
-        st.rerun()
-    drawn[page, key] = widget.__name__
+    """Draw a widget that shows ``found``, which a new one begins with and an existing one is set to."""
+    if more.pop("whole_page", False):
+        if st.session_state.pop(_WHOLE_PAGE, False) and runs_a_fragment():
+            st.rerun()
+        more |= {"on_change": _run_whole_page}
+    drawn[page_state.current_page(), key] = widget.__name__
     if isinstance(width := more.get("width"), int):
         more["width"] = room_width(width)
+    first = {begin: found}
     if begin == "index":
         options = list(arguments[0])
         first = {"index": options.index(found) if found in options else None}
-    else:
-        first = {begin: found}
-    if in_form:
-        return _draw_in_form(widget, label, key, found, default, arguments, first, more)
     typed = begin == "index" and found is not None and first["index"] is None  # the value is none of the options
     if st.session_state.get(key, None if typed else found) != found:
         st.session_state[key] = found
         first = {"index": None} if begin == "index" else {}
-    report = {"on_change": _report, "args": (page, key, _texts(default), whole_page)}
-    widget(label, *arguments, key=key, **report, **first, **more)
-    return found
-
-
-def _draw_in_form(
-    widget: Callable[..., Any],
-    label: str,
-    key: str,
-    found: Any,
-    default: Any,
-    arguments: tuple,
-    first: dict,
-    more: dict,
-) -> Any:
-    """Draw a widget in a form, where callbacks are not called, and keep its value."""
-    last = f"choice in a form: {key}"
-    if key in st.session_state and st.session_state.get(last, found) != found:
-        st.session_state[key], first = found, {}
-    answer = widget(label, *arguments, key=key, **first, **more)
-    page_state.keep(key, () if answer == default else _texts(answer))
-    st.session_state[last] = answer
-    return answer
-
-
-def _report(page: str, key: str, default: tuple[str, ...], whole_page: bool = False) -> None:
-    """Handle the change of a control. A message not made by our page may report that nothing is chosen.
-
-    A callback cannot run the page, so ``_draw`` does if ``whole_page`` is set.
-    """
-    texts = _texts(st.session_state.get(key))
-    page_state.keep(key, () if texts == default else texts, page=page)
+    page_state.show(key, default)
+    shown = widget(label, *arguments, key=key, persist_state="session", **first, **more)
     _write_from_a_fragment()
-    if whole_page and runs_a_fragment():
-        st.session_state[_WHOLE_PAGE] = True
+    return shown
+
+
+def _run_whole_page() -> None:
+    """Let the next run of a fragment run the page, which a callback cannot."""
+    st.session_state[_WHOLE_PAGE] = runs_a_fragment()
+
+
+def _report(page: str, key: str) -> None:
+    """Keep whether a collapsible part is open, which Streamlit itself does not keep."""
+    page_state.keep(key, ("true",) if st.session_state.get(key) else (), page=page)
+    _write_from_a_fragment()
 
 
 def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> None:
@@ -405,24 +379,12 @@ def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> No
 
 def as_texts(values: Sequence[Any]) -> tuple[str, ...]:
     """Return the values of a choice as strings for the URL."""
-    return tuple(map(_text, values))
+    return tuple(page_state.texts_of(value)[0] for value in values)
 
 
 def _write_from_a_fragment() -> None:
     if runs_a_fragment():
         shared_focus.write_address()
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    return (tuple(map(_text, value)) or ("",)) if isinstance(value, (list, tuple)) else (_text(value),)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _truth(text: str) -> bool | None:

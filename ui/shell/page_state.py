@@ -1,14 +1,14 @@
-"""The reader's choices on each page; the session holds them, and the address is their copy.
+"""The reader's choices on each page, as the strings of their URL parameters.
 
-A choice is kept as the strings of its URL parameter, e.g. ``("lines",)`` for ``attention_show=lines``; a
-choice that is not kept is at its default. Widgets are set from here before they are drawn and report to here in their
-callbacks (``ui.shell.choice``). A control that is not drawn therefore keeps its value, and the address of a page is
-known before the page runs: ``navigation`` sends it when another page is opened.
+A drawn control holds its own value, also on other pages (Streamlit's ``persist_state="session"``); a choice at its
+default has no strings. What an address or a click has set stands here until its control reads it. So the address of a
+page is known before the page runs: ``navigation`` sends it when another page is opened.
 
 An address that the browser provides (opened, typed, Back, Forward) replaces the choices of its page.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -16,10 +16,12 @@ from ui.server.streamlit_private import page_hash
 
 Texts = tuple[str, ...]
 
-_CHOICES, _OWNERS = "page state: choices", "page state: owners"  # by page and parameter
+# By page and parameter: texts that no control has read yet, the defaults of drawn controls, and owners.
+_SET, _SHOWN, _OWNERS = "page state: set", "page state: shown", "page state: owners"
 _ARRIVED, _BROUGHT = "page state: arrived", "page state: brought"
 _PAGE, _NAMES, _LAST = "page state: page", "page state: names", "page state: hash of the last page"
 _TOLD = "page state: page that the browser was told of"
+NAMES = (_SET, _SHOWN, _OWNERS, _PAGE)  # keys of the session that hold a page's choices
 _MOST = 64  # parameters that an address may contain
 
 
@@ -28,7 +30,7 @@ def enter(page: str) -> None:
     state = st.session_state
     state[_PAGE], state[_LAST], state[_TOLD] = page, page_hash(), page
     state[_NAMES] = {**state.get(_NAMES, {}), page_hash(): page}
-    state.setdefault(_CHOICES, {})
+    state.setdefault(_SET, {})
     if (arrived := state.pop(_ARRIVED, None)) is not None:
         replace(page, arrived)
         state[_BROUGHT] = frozenset(arrived)
@@ -36,9 +38,10 @@ def enter(page: str) -> None:
 
 def replace(page: str, choices: Mapping[str, Texts]) -> None:
     """Replace all choices of a page, regardless of their owner."""
-    state = st.session_state
-    state[_CHOICES] = {**state.get(_CHOICES, {}), page: choices}
-    state[_OWNERS] = {**state.get(_OWNERS, {}), page: {}}
+    for key in _of(_SHOWN, page):
+        st.session_state.pop(key, None)
+    st.session_state[_SET] = {**st.session_state.get(_SET, {}), page: dict(choices)}
+    st.session_state[_OWNERS] = {**st.session_state.get(_OWNERS, {}), page: {}}
 
 
 def current_page() -> str:
@@ -100,22 +103,31 @@ def is_brought(key: str) -> bool:
 def choices(page: str = "") -> Mapping[str, Texts]:
     """Return the choices of ``page``, or of the page that runs or is about to run, for its address."""
     state = st.session_state
-    if page:
-        return all_choices().get(page, {})
-    if not has_begun():
-        return state[_ARRIVED]
-    page = state.get(_NAMES, {}).get(page_hash()) if is_another_page() else current_page()
-    return all_choices().get(page, {})
-
-
-def all_choices() -> Mapping[str, Mapping[str, Texts]]:
-    """Return the choices by page and parameter."""
-    return st.session_state.get(_CHOICES, {})
+    if not page:
+        if not has_begun():
+            return state[_ARRIVED]
+        page = (state.get(_NAMES, {}).get(page_hash()) if is_another_page() else current_page()) or ""
+    found = {key: values(key, page=page) for key in {**_of(_SHOWN, page), **_of(_SET, page)}}
+    return {key: texts for key, texts in found.items() if texts}
 
 
 def values(key: str, *, page: str = "") -> Texts:
     """Return the strings of a choice on the running page or ``page``; none if it is at its default."""
-    return all_choices().get(page or current_page(), {}).get(key, ())
+    page = page or current_page()
+    if key in (found := _of(_SET, page)):
+        return found[key]
+    shown = _of(_SHOWN, page)
+    if key not in shown or (value := st.session_state.get(key)) is None or value == shown[key]:
+        return ()
+    return texts_of(value)
+
+
+def show(key: str, default: object) -> None:
+    """Let the control of a choice, which is drawn now, hold its value."""
+    page = current_page()
+    _put(_SHOWN, page, key, default)
+    if key in _of(_SET, page):
+        _put(_SET, page, key, None)
 
 
 def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = False, owner: object = None) -> None:
@@ -124,13 +136,12 @@ def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = Fals
     ``adopted`` says that it was not made at its own control, and belongs to ``owner``, or to the control's owner when
     it is drawn.
     """
-    page, state = page or current_page(), st.session_state
-    others = {name: kept for name, kept in all_choices().get(page, {}).items() if name != key}
-    state[_CHOICES] = {**all_choices(), page: {**others, key: tuple(texts)} if texts else others}
+    page = page or current_page()
+    if key in _of(_SHOWN, page):
+        st.session_state.pop(key, None)
+    _put(_SET, page, key, tuple(texts) or None)
     if adopted:
-        owners = {name: of for name, of in state.get(_OWNERS, {}).get(page, {}).items() if name != key}
-        owners |= {} if owner is None else {key: _name_of(owner)}
-        state[_OWNERS] = {**state.get(_OWNERS, {}), page: owners}
+        _put(_OWNERS, page, key, None if owner is None else _name_of(owner))
 
 
 def belongs_to(key: str, owner: object) -> None:
@@ -138,13 +149,35 @@ def belongs_to(key: str, owner: object) -> None:
 
     A choice from an address, or an ``adopted`` one, is assigned to the first owner.
     """
-    page, state = current_page(), st.session_state
-    owners, new = state.get(_OWNERS, {}).get(page, {}), _name_of(owner)
-    if owners.get(key) == new:
-        return
-    if key in owners:
-        keep(key, ())
-    state[_OWNERS] = {**state.get(_OWNERS, {}), page: {**owners, key: new}}
+    page, new = current_page(), _name_of(owner)
+    before = _of(_OWNERS, page).get(key)
+    if before != new:
+        if before is not None:
+            keep(key, ())
+        _put(_OWNERS, page, key, new)
+
+
+def texts_of(value: object) -> Texts:
+    """Return the value of a control as strings for the URL."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_text, value)) or ("",)
+    return () if value is None else (_text(value),)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _of(name: str, page: str) -> Mapping[str, Any]:
+    return st.session_state.get(name, {}).get(page, {})
+
+
+def _put(name: str, page: str, key: str, value: object) -> None:
+    others = {one: kept for one, kept in _of(name, page).items() if one != key}
+    changed = others if value is None and name != _SHOWN else {**others, key: value}
+    st.session_state[name] = {**st.session_state.get(name, {}), page: changed}
 
 
 def _name_of(owner: object) -> int:

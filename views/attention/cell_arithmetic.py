@@ -64,7 +64,7 @@ def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
     if not p.reads_pictures and st.button(
         text["cell_heads"].format(**names), icon=":material/search:", key="cell heads"
     ):
-        for name, value in {"heads_section": "finder", "heads_from": row, "heads_to": key}.items():
+        for name, value in {"heads_section": "table", "heads_from": row, "heads_to": key}.items():
             choice.put(name, value, page="heads")
         go_to("heads")
     for name, icon, draw in (

@@ -253,7 +253,7 @@ def _patch(p: Page) -> None:
     with st.form("patch", border=False):
         task = start_of(p.sentence, p.checkpoint.framing.starts)
         ready = task + model_sentences()["patch"]
-        sentence = choice.text(p.text["patch"], default=ready, key="patch sentence", in_form=True)
+        sentence = choice.text(p.text["patch"], default=ready, key="patch sentence")
         wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
     st.caption(p.text["patch_note"])
     if wanted:

@@ -144,7 +144,7 @@ def current_view() -> tuple[str, str]:
     """Return the page of this session and the parameters of its view."""
     page, focus = page_state.current_page(), shared_focus.current()
     found = {name: [value] for name, value in address_of(focus, whole=True).items() if name not in _READERS_OWN}
-    return page, urlencode({**found, **page_state.all_choices().get(page, {})}, doseq=True)
+    return page, urlencode({**found, **page_state.choices(page)}, doseq=True)
 
 
 def open_view(page: str, query: str) -> NoReturn:
