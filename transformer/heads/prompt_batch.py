@@ -29,7 +29,7 @@ from transformer.interventions.activation_patching import (
     Place,
     Turn,
     contrast,
-    patched_differences,
+    patched_changes,
     replace_turn_tokens,
 )
 from transformer.interventions.attribution_patching import estimated_changes
@@ -342,9 +342,8 @@ def prompt_batch(
         best = sorted(heads, key=lambda head: -strength[head])[: max(0, largest)]
         patched = {head: [] for head in best}
         for done, (both, turn) in enumerate(pairs, start=len(cases) + 1):
-            experiments = [_patch_places(head, both, checkpoint) for head in best]
-            differences = patched_differences(both, turn, [*experiments, ()])
-            for head, value in zip(best, differences[:-1] - differences[-1], strict=True):
+            changes = patched_changes(both, turn, [_patch_places(head, both, checkpoint) for head in best])
+            for head, value in zip(best, changes, strict=True):
                 patched[head].append(float(value))
             report(done)
     parts = [

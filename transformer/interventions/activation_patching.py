@@ -7,9 +7,8 @@ corrupted prediction:
 
     recovered share = (d(patched) − d(corrupt)) / (d(clean) − d(corrupt)),   d = logit(answer) − logit(other)
 
-0: as corrupted as before; 1: as if nothing had been corrupted. Many locations are tested in one pass: the corrupted
-sentence is repeated along the batch, and each row is patched at another location. The clean run is recorded in a batch
-of the same shape, so that only the patch can change a digit.
+0: as corrupted as before; 1: as if nothing had been corrupted. Many locations are tested in one pass (``sweep``), whose
+first row is the clean sentence: every other row is patched from it at another location.
 """
 
 import math
@@ -23,13 +22,11 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import Experiment, experiment
-from transformer.predictions.quantity import answer_logits
-from transformer.probes import Edit, record
-from transformer.runs.recording_size import rows_that_fit
+from transformer.interventions.sweep import Replacement, Text, n_rows, sweep
+from transformer.predictions.quantity import logits_at
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
-TOKENS_PER_PASS = 1024  # rows × tokens; more needs memory and saves no time
 PARTS = ("residual", "self_attention", "cross_attention", "feed_forward")
 HEADS = {"self_heads": "self_attention", "cross_heads": "cross_attention"}
 _PROBES = {
@@ -56,10 +53,14 @@ class Turn(NamedTuple):
     clean: float
     corrupt: float
 
-    def share(self, differences: np.ndarray) -> np.ndarray:
-        """Return the recovered share of patched differences; NaN if the two runs do not differ."""
+    def difference(self, logits: Tensor) -> Tensor:
+        """Return logit(answer) − logit(other) of [..., vocabulary]."""
+        return logits[..., self.answer].double() - logits[..., self.other].double()
+
+    def share(self, changes: np.ndarray) -> np.ndarray:
+        """Return the recovered share of patches that change the difference; NaN if the two runs do not differ."""
         gap = self.clean - self.corrupt
-        return (np.asarray(differences) - self.corrupt) / gap if gap else np.full(np.shape(differences), np.nan)
+        return np.asarray(changes) / gap if gap else np.full(np.shape(changes), np.nan)
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,8 @@ def replace_turn_tokens(contrast: Contrast, turn: Turn, *, answer: int | None = 
     if (answer, other) == (turn.answer, turn.other):
         return turn
     with torch.inference_mode():
-        both = [logits_at(contrast, turn, read, 1)[0].double() for read in (contrast.clean, contrast.corrupt)]
-    return Turn(turn.row, answer, other, *(float(logits[answer] - logits[other]) for logits in both))
+        both = logits_of(contrast, turn).double()
+    return Turn(turn.row, answer, other, *(both[:, answer] - both[:, other]).tolist())
 
 
 def token_places(contrast: Contrast, turn: Turn, stack: str) -> list[list[Place]]:
@@ -249,12 +250,10 @@ def recovered_shares(
     ``progress(done, total)`` is called after every pass.
     """
     flat = [(place,) for row in places for place in row]
-    differences = patched_differences(contrast, turn, [*flat, ()], progress=progress)
-    nothing = differences[-1]  # measured in the same batches, so that a patch without effect gives exactly 0
-    return turn._replace(corrupt=float(nothing)).share(differences[:-1]).reshape(len(places), -1)
+    return turn.share(patched_changes(contrast, turn, flat, progress=progress)).reshape(len(places), -1)
 
 
-def patched_differences(
+def patched_changes(
     contrast: Contrast,
     turn: Turn,
     experiments: Sequence[Sequence[Place]],
@@ -262,50 +261,19 @@ def patched_differences(
     rows: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """Return logit(answer) − logit(other) of the corrupted run under each experiment: [experiment].
+    """Return what each experiment adds to logit(answer) − logit(other) of the corrupted run: [experiment].
 
-    ``rows`` is the number of experiments per pass (by default ``TOKENS_PER_PASS`` tokens).
+    ``rows`` is the number of experiments per pass (by default as many as fit).
     """
-    rows = rows or max(1, min(len(experiments), rows_in_a_pass(contrast, turn)))
-    names = {probe_of(place) for places in experiments for place in places}
+    model, texts = contrast.checkpoint.model, _texts(contrast, turn)
+    variants = [[Replacement(probe_of(place), place.index, None) for place in places] for places in experiments]
     found: list[Tensor] = []
-    with torch.inference_mode():
-        with record(names=names) as recording:
-            logits_at(contrast, turn, contrast.clean, rows)
-        clean = recording.tensors
-        memory = None
-        if "encoder" in contrast.clean and "decoder" in contrast.clean and not any(n[0] == "e" for n in names):
-            memory = contrast.checkpoint.model.encode(_ids(contrast, turn, contrast.corrupt, rows)["encoder"])
-        for start in range(0, len(experiments), rows):
-            chunk = experiments[start : start + rows]
-            with record(patches(chunk, clean), names=()):
-                logits = logits_at(contrast, turn, contrast.corrupt, rows, memory)
-            found.append((logits[:, turn.answer] - logits[:, turn.other])[: len(chunk)])
-            if progress is not None:
-                progress(min(start + rows, len(experiments)), len(experiments))
-    return torch.cat(found).double().cpu().numpy()
-
-
-def patches(experiments: Sequence[Sequence[Place]], clean: Mapping[str, Tensor]) -> list[Edit]:
-    """Return edits that patch row b of the batch at ``experiments[b]`` with values from ``clean``.
-
-    ``clean`` was recorded with one row per experiment.
-    """
-    masks: dict[str, Tensor] = {}
-    for row, places in enumerate(experiments):
-        for place in places:
-            name = probe_of(place)
-            shape = clean[name].shape[:2]  # [batch, position, model] or [batch, head, query, channel]
-            mask = masks.setdefault(name, torch.zeros(shape, dtype=torch.bool, device=clean[name].device))
-            mask[row, place.index] = True
-
-    def put_back(own: Tensor, mask: Tensor, wanted: Tensor) -> Tensor:
-        return torch.where(mask.reshape(*mask.shape, *[1] * (own.ndim - 2)), wanted, own)
-
-    return [
-        Edit(name, lambda own, mask=mask, wanted=clean[name]: put_back(own, mask, wanted), "patched from the clean run")
-        for name, mask in masks.items()
-    ]
+    for one in sweep(model, texts, variants, positions=[turn.row], rows=rows):
+        differences = turn.difference(one.logits[:, 0])
+        found.append(differences[len(texts) :] - differences[1])  # against the corrupted text in the same pass
+        if progress is not None:
+            progress(sum(map(len, found)), len(experiments))
+    return torch.cat(found).cpu().numpy()
 
 
 def probe_of(place: Place) -> str:
@@ -313,33 +281,23 @@ def probe_of(place: Place) -> str:
     return f"{place.stack}.layers.{place.layer}.{_PROBES[place.part]}"
 
 
-def _ids(contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows: int) -> dict[str, Tensor]:
-    device = contrast.checkpoint.model.device
-    lengths = {stack: len(contrast.tokens(stack, turn)) for stack in read}
-    return {
-        stack: torch.tensor([tokens.ids[: lengths[stack]]], device=device).expand(rows, -1)
-        for stack, tokens in read.items()
-    }
+def logits_of(contrast: Contrast, turn: Turn) -> Tensor:
+    """Return the logits of a turn in the clean and in the corrupted run: [2, vocabulary]."""
+    model, texts = contrast.checkpoint.model, _texts(contrast, turn)
+    ids = {stack: torch.tensor([text[stack] for text in texts], device=model.device) for stack in contrast.clean}
+    return logits_at(model, ids, [turn.row])[:, 0]
 
 
-def logits_at(
-    contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows: int, memory: Tensor | None = None
-) -> Tensor:
-    """Return the logits of a turn for one of the sentences, ``rows`` times: [row, vocabulary]."""
-    return answer_logits(contrast.checkpoint, _ids(contrast, turn, read, rows), row=turn.row, memory=memory)
+def _texts(contrast: Contrast, turn: Turn) -> list[Text]:
+    """Return the clean and the corrupted text, that of the decoder up to the row of the turn."""
+    lengths = {stack: len(contrast.tokens(stack, turn)) for stack in contrast.clean}
+    return [
+        {stack: tokens.ids[: lengths[stack]] for stack, tokens in read.items()}
+        for read in (contrast.clean, contrast.corrupt)
+    ]
 
 
 def n_passes(contrast: Contrast, turn: Turn, count: int) -> int:
     """Return how many batches ``recovered_shares`` runs for ``count`` locations, for a progress bar."""
-    return 1 + math.ceil((1 + count) / rows_in_a_pass(contrast, turn))
-
-
-def rows_in_a_pass(contrast: Contrast, turn: Turn) -> int:
-    """Return how many experiments run in one pass.
-
-    They have ``TOKENS_PER_PASS`` tokens, or fewer if their two recordings would not fit into memory.
-    """
-    lengths = {stack: len(contrast.tokens(stack, turn)) for stack in contrast.clean}
-    rows = TOKENS_PER_PASS // sum(lengths.values())
-    source, target = lengths.get("encoder", 0), lengths.get("decoder", 0)
-    return rows_that_fit(contrast.checkpoint.model, 2 * rows, source=source, target=target) // 2 or 1
+    texts = _texts(contrast, turn)
+    return math.ceil(count / max(1, n_rows(contrast.checkpoint.model, texts[-1]) - len(texts)))

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.interventions.activation_patching import Contrast, Place, Turn, logits_at, probe_of
-from transformer.interventions.head_importance import HeadImportance, Importance, answer_log_p
+from transformer.interventions.activation_patching import Contrast, Place, Turn, logits_of, probe_of
+from transformer.interventions.head_importance import HeadImportance, Importance, answer_log_p, context_of
 from transformer.models import Model
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.probes import Edit, record
@@ -30,7 +30,7 @@ from transformer.runs.traces import Trace
 def estimated_shares(contrast: Contrast, turn: Turn, places: Sequence[Sequence[Place]]) -> np.ndarray:
     """Estimate ``recovered``: [row, column], as ``places``; NaN if the two runs do not differ."""
     changes = estimated_changes(contrast, turn, [place for row in places for place in row])
-    return turn.share(changes + turn.corrupt).reshape(len(places), -1)
+    return turn.share(changes).reshape(len(places), -1)
 
 
 def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -> np.ndarray:
@@ -39,15 +39,12 @@ def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -
     ``a`` is from the corrupted run, ``a′`` from the clean one, F = logit(answer) − logit(other).
     """
     names = {probe_of(place) for place in places}
-    with torch.inference_mode(), record(names=names) as clean:
-        logits_at(contrast, turn, contrast.clean, 1)
-    with gradients(), record(embeddings_as_leaves(contrast.checkpoint.model), names) as corrupt:
-        logits = logits_at(contrast, turn, contrast.corrupt, 1)[0]
-        slopes = slopes_of(logits[turn.answer] - logits[turn.other], corrupt.tensors)
+    with gradients(), record(embeddings_as_leaves(contrast.checkpoint.model), names) as both:
+        slopes = slopes_of(turn.difference(logits_of(contrast, turn)[1]), both.tensors)
     with torch.no_grad():
         sums = {
-            name: ((clean.tensors[name] - own) * slopes[name])[0].flatten(1).double().sum(dim=1)
-            for name, own in corrupt.tensors.items()
+            name: ((own[0] - own[1]) * slopes[name][1]).flatten(1).double().sum(dim=1)
+            for name, own in both.tensors.items()
         }  # [position] or [head]
     return np.array([float(sums[probe_of(place)][place.index]) for place in places])
 
@@ -56,7 +53,7 @@ def estimated_importance(trace: Trace) -> Importance:
     """Estimate what ``head_importance`` measures: ``a′`` is 0, F is Σ log p of the output."""
     question, model = prediction_rows(trace), trace.checkpoint.model
     heads = all_heads(model.config)
-    names = {head: f"{head.stack}.layers.{head.layer}.{head.kind}_attention.context" for head in heads}
+    names = {head: context_of(head) for head in heads}
     read = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
     with gradients(), record(embeddings_as_leaves(model), set(names.values())) as recording:
         logits = torch.atleast_2d(model(*(torch.tensor([ids], device=model.device) for ids in read))[0])

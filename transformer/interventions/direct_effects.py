@@ -8,6 +8,7 @@ the part − Σ over all other parts of how much more they contribute now.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,9 +17,8 @@ from torch import Tensor
 from transformer.attribution.attention_trust import spearman
 from transformer.attribution.direct_logit_attribution import Attribution, attribution_of
 from transformer.interventions.experiment import Experiment
+from transformer.interventions.sweep import Replacement, n_rows, sweep, text_of
 from transformer.layers.residual_stream import Part
-from transformer.probes import Edit, record
-from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 
 TOKENS_PER_PASS = 256  # rows × tokens; everything that a pass computes is recorded
@@ -103,68 +103,41 @@ def remove_parts(
     parts = tuple(part for part in attribution.parts if is_removable(part)) if parts is None else tuple(parts)
     if wrong := [part for part in parts if not is_removable(part) or part not in attribution.parts]:
         raise ValueError(f"{wrong[0]} cannot be removed; choose a head, a feed-forward layer or the token's embedding")
-    sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
     ways = WAYS if second is not None else WAYS[:2]
-    tasks = [(part, way) for way in ways for part in parts]
-    written = {} if second is None else _part_outputs(second.changed, question.stack, parts)
-    lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}
-    n_rows = rows_that_fit(model, TOKENS_PER_PASS // sum(lengths.values()), **lengths)
+    stack, rows = question.stack, list(question.rows)
+    upto = range(rows[0] + 1) if stack == "decoder" else [t.index for t in trace.tokens(stack) if not t.is_padding]
+
+    def replacement(part: Part, way: str) -> Replacement:
+        name, index = _probe(stack, part), (rows,) if part.head < 0 else (part.head, rows)
+        if way == "zero":
+            return Replacement(name, index, 0.0)
+        values = (second.changed if way == "patch" else trace).values(name)
+        own = values if part.head < 0 else values[part.head]  # [position, channel or model]
+        own = own[list(upto)].mean(axis=0) if way == "mean" else own[rows]
+        return Replacement(name, index, torch.tensor(own, device=model.device))
+
+    tasks = [[replacement(part, way)] for way in ways for part in parts]
     logits, changes = [], []
-    for start in range(0, len(tasks), n_rows):
-        chunk = tasks[start : start + n_rows]
-        inputs = [torch.tensor([ids], device=model.device).expand(len(chunk), -1) for ids in sequences]
-        edits = _remove_one_per_row(trace, question.stack, question.rows, chunk, written)
-        with torch.inference_mode(), record((*trace.run.edits, *edits)) as recording:
-            model(*inputs)
-        for row in range(len(chunk)):
-            found = attribution_of(
-                model, lambda name, row=row: _row(recording.tensors[name], row), question, edited=bool(trace.run.edits)
-            )
-            logits.append(found.logit)
-            changes.append(found.values - attribution.values)
+    fit = max(1, n_rows(model, text_of(trace), tokens=TOKENS_PER_PASS) - 1)
+    for found in sweep(model, [text_of(trace)], tasks, rows=fit, names=None, edits=trace.run.edits):
+        of_rows = [
+            attribution_of(model, partial(_row, found.tensors, row), question, edited=bool(trace.run.edits))
+            for row in range(len(found.logits))
+        ]
+        logits += [of_rows[0].logit - one.logit for one in of_rows[1:]]
+        changes += [one.values - of_rows[0].values for one in of_rows[1:]]
         if progress is not None:
-            progress(min(start + n_rows, len(tasks)), len(tasks))
-    zero, mean, *patched = attribution.logit - np.array(logits).reshape(len(ways), len(parts))
-    if question.stack == "decoder" and question.rows == (0,):
+            progress(len(logits), len(tasks))
+    zero, mean, *patched = np.array(logits).reshape(len(ways), len(parts))
+    if stack == "decoder" and rows == [0]:
         mean = np.full_like(mean, np.nan)  # the mean over one position is the value itself
     return RemovedParts(attribution, parts, zero, mean, np.array(changes[: len(parts)]), *patched)
 
 
-def _row(tensor: Tensor, row: int) -> np.ndarray:
+def _row(tensors: Mapping[str, Tensor], row: int, name: str) -> np.ndarray:
     """Return one text of a batch; what is the same for all texts (an encoding of positions) has one row."""
+    tensor = tensors[name]
     return tensor[row if len(tensor) > 1 else 0].numpy(force=True)
-
-
-def _part_outputs(trace: Trace, stack: str, parts: Sequence[Part]) -> dict[str, Tensor]:
-    """Return what each of ``parts`` writes in a run, by probe: [(head,) position, channel]."""
-    device = trace.checkpoint.model.device
-    return {name: torch.tensor(trace.values(name), device=device) for name in {_probe(stack, part) for part in parts}}
-
-
-def _remove_one_per_row(
-    trace: Trace, stack: str, rows: Sequence[int], tasks: Sequence[tuple[Part, str]], written: Mapping[str, Tensor]
-) -> list[Edit]:
-    """Return edits that remove ``tasks[b]`` from text b of the batch, at the positions ``rows``."""
-    by_probe: dict[str, list[tuple[int, int, str]]] = {}
-    for text, (part, way) in enumerate(tasks):
-        by_probe.setdefault(_probe(stack, part), []).append((text, part.head, way))
-    upto = slice(0, rows[0] + 1) if stack == "decoder" else [t.index for t in trace.tokens(stack) if not t.is_padding]
-
-    def edit(name: str, places: list[tuple[int, int, str]]) -> Edit:
-        def remove(tensor: Tensor) -> Tensor:  # [batch, head, position, channel] or [batch, position, model]
-            new = tensor.clone()
-            for text, head, way in places:
-                own = new[text] if head < 0 else new[text, head]  # [position, channel or model]
-                if way == "patch":
-                    other = written[name] if head < 0 else written[name][head]
-                    own[list(rows)] = other[list(rows)]
-                else:
-                    own[list(rows)] = own[upto].mean(dim=0) if way == "mean" else 0.0
-            return new
-
-        return Edit(name, remove, "another part removed in each row")
-
-    return [edit(name, places) for name, places in by_probe.items()]
 
 
 def _probe(stack: str, part: Part) -> str:

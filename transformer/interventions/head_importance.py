@@ -1,13 +1,10 @@
-"""Importance of heads for an output: every head is removed once, many heads in one pass.
+"""Importance of heads for an output: every head is removed once, many heads in one pass (``sweep``).
 
-The sentence is repeated along the batch, and in every row another head is zeroed: one batched pass measures as many
-heads as it has rows. "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §3) does it one head at a time.
-No head of the decoder affects the encoder, so for these the encoder runs once, over one sentence.
+"Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §3) does it one head at a time.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -16,15 +13,12 @@ from torch import Tensor
 
 from transformer.config import ModelConfig
 from transformer.interventions.experiment import ChangeOfAnswer, experiment
+from transformer.interventions.sweep import Replacement, sweep, text_of
 from transformer.predictions.answer_probabilities import prediction_rows
-from transformer.probes import Edit, record
 from transformer.runs.decoding_state import writable
 from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import Head, all_heads
-from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
-
-TOKENS_PER_PASS = 1024  # rows × tokens; more needs memory and saves no time
 
 
 class HeadImportance(NamedTuple):
@@ -78,7 +72,7 @@ def head_importance(
 
     Args:
         trace: The recorded pass.
-        rows: Heads per pass (by default ``TOKENS_PER_PASS`` tokens).
+        rows: Heads per pass; by default as many as fit (``sweep``).
         progress: Called as ``progress(done, total)`` after every pass.
         cancelled: If it returns true after a pass, the remaining heads are left out.
     """
@@ -99,40 +93,17 @@ def importance_by_chunks(
     """Measure the importance of ``heads``, yielding after each batched pass so that the caller may stop."""
     if rows is not None and rows < 1:
         raise ValueError(f"rows is {rows}; a pass needs at least 1 head")
-    question, model = prediction_rows(trace), trace.checkpoint.model
-    sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
-    if rows is None:
-        lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}
-        rows = rows_that_fit(model, TOKENS_PER_PASS // sum(lengths.values()), **lengths)
-    device = model.device
-    logits = torch.from_numpy(np.atleast_2d(trace.values(question.logits)).copy()).to(device)
-    ids = torch.tensor(question.ids, device=device)
-    with torch.inference_mode():
-        before = answer_log_p(trace, logits[list(question.rows)])  # [token, vocabulary]
-        probabilities = before.exp()
-        own = before.gather(-1, ids[:, None])
-        most_likely = before.argmax(dim=-1)  # [token]
-        once = [torch.tensor([sequence], device=device) for sequence in sequences]
-        memory = None  # the output of the encoder, computed with the first heads of the decoder
-        for chunk in chunks(heads, rows):
-            inputs = [sequence.expand(len(chunk), -1) for sequence in once]
-            if memory is None and model.config.kind == "encoder-decoder" and chunk[0].stack == "decoder":
-                memory = model.encode(once[0])
-            with record(remove_one_head_per_row(chunk, model.config), names=()):
-                if chunk[0].stack == "decoder" and memory is not None:
-                    hidden = model.decode(inputs[1], memory.expand(len(chunk), -1, -1), inputs[0])
-                    after = model.project(hidden)
-                else:
-                    after = model(*inputs)
-            if after.ndim == 2:  # a classifier has one row of logits per sentence
-                after = after[:, None]
-            after = answer_log_p(trace, after[:, list(question.rows)])  # [head, token, vocabulary]
-            change = (after.gather(-1, ids[None, :, None].expand(len(chunk), -1, -1)) - own).sum(dim=(1, 2))
-            terms = torch.where(probabilities > 0, probabilities * (before - after), 0.0)  # avoids −∞ − (−∞)
-            divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0)
-            otherwise = (after.argmax(dim=-1) != most_likely).any(dim=-1)
-            numbers = zip(chunk, change.tolist(), divergence.tolist(), otherwise.tolist(), strict=True)
-            yield tuple(HeadImportance(Head(*head), *measured) for head, *measured in numbers)
+    question, left = prediction_rows(trace), iter(heads)
+    model, ids = trace.checkpoint.model, torch.tensor(question.ids, device=trace.checkpoint.model.device)
+    variants = [[removed_head(head, model.config)] for head in heads]
+    for found in sweep(model, [text_of(trace)], variants, positions=question.rows, rows=rows, edits=trace.run.edits):
+        before, after = answer_log_p(trace, found.logits).split([1, len(found.logits) - 1])  # [head, token, vocabulary]
+        change = (after - before).gather(-1, ids[None, :, None].expand(len(after), -1, -1)).sum(dim=(1, 2))
+        terms = torch.where(before > -torch.inf, before.exp() * (before - after), 0.0)  # avoids −∞ − (−∞)
+        divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0)
+        otherwise = (after.argmax(dim=-1) != before.argmax(dim=-1)).any(dim=-1)
+        numbers = zip(change.tolist(), divergence.tolist(), otherwise.tolist(), strict=True)
+        yield tuple(HeadImportance(next(left), *measured) for measured in numbers)
 
 
 def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:
@@ -141,32 +112,16 @@ def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:
     return (writable(logits, checkpoint.framing.never) if checkpoint.config.has_decoder else logits).log_softmax(dim=-1)
 
 
-def chunks(heads: Iterable[Head], rows: int) -> Iterator[tuple[Head, ...]]:
-    """Split ``heads`` into chunks of at most ``rows`` heads from a single stack, in order."""
-    for _, group in groupby(heads, key=lambda head: head.stack):
-        stack = tuple(group)
-        yield from (stack[start : start + rows] for start in range(0, len(stack), rows))
+def context_of(head: Head) -> str:
+    """Return the name of the probe that holds what a head writes, before W_O."""
+    return f"{head.stack}.layers.{head.layer}.{head.kind}_attention.context"
 
 
-def remove_one_head_per_row(heads: Iterable[Head], config: ModelConfig) -> list[Edit]:
-    """Return edits that remove only ``heads[b]`` from row b of the batch."""
-    by_layer: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
-    heads = tuple(heads)
-    for row, (stack, kind, layer, head) in enumerate(heads):
-        if not 0 <= head < config.heads_in(stack):
-            raise ValueError(f"there is no head {head}; this model has heads 0 to {config.heads_in(stack) - 1}")
-        by_layer.setdefault((stack, kind, layer), []).append((row, head))
-    edits = []
-    for (stack, kind, layer), places in by_layer.items():
-        kept = torch.ones(len(heads), config.heads_in(stack), 1, 1)
-        for row, head in places:
-            kept[row, head] = 0.0
-
-        def zero(context: Tensor, kept: Tensor = kept) -> Tensor:  # [batch, head, query, channel]
-            return context * kept.to(context)
-
-        edits.append(Edit(f"{stack}.layers.{layer}.{kind}_attention.context", zero, "another head removed in each row"))
-    return edits
+def removed_head(head: Head, config: ModelConfig) -> Replacement:
+    """Return the replacement of a head's context by 0."""
+    if not 0 <= head.head < config.heads_in(head.stack):
+        raise ValueError(f"there is no head {head.head}; this model has heads 0 to {config.heads_in(head.stack) - 1}")
+    return Replacement(context_of(head), head.head, 0.0)
 
 
 @dataclass(frozen=True)

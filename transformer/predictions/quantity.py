@@ -1,11 +1,12 @@
 """One number of the output: its token (or class), its position, and the tokens it is a function of."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.models import Model
 from transformer.runs.decoding_state import writable
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -87,7 +88,7 @@ def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor
         ids: Token ids by stack, [batch, position].
         row: Row of the prediction in these texts.
     """
-    logits = answer_logits(checkpoint, ids, row=row)  # [batch, class] or [batch, vocabulary]
+    logits = logits_at(checkpoint.model, ids, [row])[:, 0]  # [batch, class] or [batch, vocabulary]
     if checkpoint.config.has_decoder and quantity.of != "logit":
         logits = writable(logits, [id for id in checkpoint.framing.never if id != quantity.id])
     if quantity.of == "log_probability":
@@ -97,19 +98,16 @@ def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor
     return logits[:, quantity.id]
 
 
-def answer_logits(
-    checkpoint: Checkpoint, ids: Mapping[str, Tensor], *, row: int, memory: Tensor | None = None
+def logits_at(
+    model: Model, ids: Mapping[str, Tensor], positions: Sequence[int] | slice, *, memory: Tensor | None = None
 ) -> Tensor:
-    """Return the logits of one row: [batch, class] or [batch, vocabulary].
+    """Return the logits of some positions: [batch, position, vocabulary], or [batch, 1, class] of a classifier.
 
     ``memory`` [batch, source position, model] is the output of the encoder, if already known.
     """
-    model, config = checkpoint.model, checkpoint.config
     source, target = ids.get("encoder"), ids.get("decoder")
-    if config.kind == "encoder-decoder":
+    if model.config.kind == "encoder-decoder":
         hidden = model.decode(target, model.encode(source) if memory is None else memory, source)
-    elif config.has_decoder:
-        hidden = model.decode(target)
     else:
-        hidden = model.encode(source)
-    return model.classify(hidden, source) if config.n_classes else model.project(hidden[:, row : row + 1])[:, 0]
+        hidden = model.encode(source) if target is None else model.decode(target)
+    return model.classify(hidden, source)[:, None] if model.config.n_classes else model.project(hidden[:, positions])

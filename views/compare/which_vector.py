@@ -23,7 +23,7 @@ from transformer.interventions.activation_patching import (
     contrast_of,
     n_passes,
     patch_grid,
-    patched_differences,
+    patched_changes,
     recovered_shares,
 )
 from transformer.interventions.attribution_patching import estimated_shares
@@ -294,4 +294,4 @@ def _explain(p: Page, shown: PatchMap, sentence: str, *, every_part: bool) -> No
         f"for place, share in zip(places, {measure}(both, turn, [places])[0]):\n"
         "    print(place, share.round(2))\n",
     )
-    show_source(contrast_of, estimated_shares if shown.is_estimate else recovered_shares, patched_differences)
+    show_source(contrast_of, estimated_shares if shown.is_estimate else recovered_shares, patched_changes)

@@ -11,7 +11,8 @@ from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.interventions.attribution_patching import estimated_importance, strongest
 from transformer.interventions.experiment import Experiment, experiment
-from transformer.interventions.head_importance import Importance, importance_by_chunks, remove_one_head_per_row
+from transformer.interventions.head_importance import Importance, importance_by_chunks
+from transformer.interventions.sweep import sweep
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.edits import ablate_head, mean_ablate_head
 from transformer.runs.head_places import all_heads
@@ -284,4 +285,4 @@ def formula_and_code(p: Page, shown: SurgeryViewModel) -> None:
         "print(found.answer_after.text)\n"
         f'print(head_importance(trace).table("{location.stack}", "{location.kind}"))\n',
     )
-    show_source(ablate_head, mean_ablate_head, experiment, Experiment, importance_by_chunks, remove_one_head_per_row)
+    show_source(ablate_head, mean_ablate_head, experiment, Experiment, importance_by_chunks, sweep)

@@ -20,7 +20,7 @@ from transformer.interventions.activation_patching import (
     Turn,
     contrast,
     head_places,
-    patched_differences,
+    patched_changes,
     recovered_shares,
     token_places,
 )
@@ -84,7 +84,7 @@ def test_every_place_is_what_one_run_with_one_patch_gives(both: Contrast) -> Non
     assert (turn.clean, turn.corrupt) == pytest.approx((clean, corrupt), abs=1e-5)
     for places in (token_places(both, turn, next(iter(both.clean))), all_places(both, turn)):
         flat = [place for row in places for place in row]
-        found = patched_differences(both, turn, [(place,) for place in flat], rows=7)
+        found = corrupt + patched_changes(both, turn, [(place,) for place in flat], rows=7)
         alone = [difference(both, turn, both.corrupt, (edit_of(place, activations),))[0] for place in flat]
         np.testing.assert_allclose(found, alone, atol=2e-5)
 
@@ -93,11 +93,11 @@ def test_everything_patched_is_the_clean_run_and_nothing_patched_the_corrupt_one
     turn = both.turns[-1]
     everything = [place for row in all_places(both, turn) for place in row]
     streams = [place for place in everything if place.part == "residual" and place.layer == 0]
-    differences = patched_differences(both, turn, [everything, streams, ()], rows=3)
+    changes = patched_changes(both, turn, [everything, streams, ()], rows=3)
     swapped = Contrast(both.checkpoint, both.corrupt, both.clean, both.turns)
-    ends = patched_differences(swapped, turn, [(), (), everything], rows=3)
-    assert differences[:2].tolist() == ends[:2].tolist()
-    assert differences[2] == ends[2] and differences[0] != differences[2]
+    back = patched_changes(swapped, turn, [everything, streams, ()], rows=3)
+    assert changes[0] == changes[1] == -back[0] == -back[1] != 0
+    assert changes[2] == back[2] == 0
 
 
 def test_shares_are_1_where_the_word_was_replaced_and_0_where_nothing_reads_it(both: Contrast) -> None:

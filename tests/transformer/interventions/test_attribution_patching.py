@@ -13,7 +13,7 @@ import torch
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from tests.transformer.interventions.test_activation_patching import CLEAN, contrast_of
-from transformer.interventions.activation_patching import Contrast, head_places, logits_at, probe_of, token_places
+from transformer.interventions.activation_patching import Contrast, Turn, head_places, logits_of, probe_of, token_places
 from transformer.interventions.attribution_patching import estimated_importance, estimated_shares, strongest
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.probes import Edit, record
@@ -26,10 +26,9 @@ def doubled(checkpoint: transformer.Checkpoint) -> transformer.Checkpoint:
     return replace(checkpoint, model=copy.deepcopy(checkpoint.model).double())
 
 
-def difference(both: Contrast, turn: object, edits: tuple[Edit, ...] = ()) -> float:
+def difference(both: Contrast, turn: Turn, edits: tuple[Edit, ...] = ()) -> float:
     with torch.inference_mode(), record(edits):
-        logits = logits_at(both, turn, both.corrupt, 1)[0]
-    return float(logits[turn.answer] - logits[turn.other])
+        return float(turn.difference(logits_of(both, turn)[1]))
 
 
 def towards(name: str, index: int, wanted: torch.Tensor) -> Edit:
@@ -47,13 +46,13 @@ def test_a_share_is_the_slope_towards_the_clean_run(kind: str, tiny_checkpoint: 
     both = replace(both, checkpoint=doubled(both.checkpoint))
     turn, stack = both.most_changed_turn, next(iter(both.clean))
     with torch.inference_mode(), record() as clean:
-        logits_at(both, turn, both.clean, 1)
+        logits_of(both, turn)
     for places in (token_places(both, turn, stack), head_places(both, stack)):
         found, before = estimated_shares(both, turn, places), difference(both, turn)
         for row, values in zip(places, found, strict=True):
             for place, share in zip(row, values, strict=True):
                 name = probe_of(place)
-                after = difference(both, turn, (towards(name, place.index, clean.tensors[name]),))
+                after = difference(both, turn, (towards(name, place.index, clean.tensors[name][:1]),))
                 expected = (after - before) / STEP / (turn.clean - turn.corrupt)
                 assert share == pytest.approx(expected, rel=1e-3, abs=1e-5)
 

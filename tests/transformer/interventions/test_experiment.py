@@ -81,7 +81,7 @@ def test_the_encoder_does_not_run_for_heads_of_the_decoder(tiny_checkpoint):
         head_importance(found)
     finally:
         hook.remove()
-    assert rows == [4, 1]
+    assert rows == [5, 1]  # the whole sentence and its four heads; then once for all heads of the decoder
 
 
 def test_padded_and_without_a_blank(tiny_checkpoint):
