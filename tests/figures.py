@@ -152,12 +152,14 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
     from charts.figures import (
+        activation_curve,
         edit_effects,
         embedding_rows,
         firing_strips,
         gradients,
         habit_bars,
         token_boxes,
+        units,
         vocabulary,
     )
     from charts.figures.map_strip import map_strip
@@ -167,7 +169,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.checkpoint import parameter_shares_figure
     from views.compare import stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
-    from views.feed_forward import activation_curve_figure, unit_figures
     from views.lens import attribution_figures, lens_figures
     from views.positions import attention_change_figure, distance_figures, encoding_figures
 
@@ -230,10 +231,10 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "sublayer_contribution": residual_figures.sublayer_contribution(
             np.abs(rows[:2, :n]), cosine=np.tanh(rows[:2, :n]), sublayers=steps[1:], tokens=tokens
         ),
-        "hidden_heatmap": unit_figures.hidden_heatmap(rows, tokens=tokens),
-        "silent_share": unit_figures.silent_share(share[None], tokens=tokens, layers=["layer <0>"]),
-        "strongest_units": unit_figures.strongest_units(rows[0], token="·<b>", top=5),
-        "units_and_words": unit_figures.units_and_words(
+        "hidden_heatmap": units.hidden_heatmap(rows, tokens=tokens),
+        "silent_units": units.silent_units(share[None], tokens=tokens, layers=["layer <0>"]),
+        "strongest_bars": units.strongest_bars(rows[0], token="·<b>", top=5),
+        "units_and_words": units.units_and_words(
             rows[:, :2].T,
             tokens=tokens,
             followed=1,
@@ -241,13 +242,13 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             words=("·<b>", "a"),
             value="hidden value",
         ),
-        "unit_firing": unit_figures.unit_firing(rows[:, 0], tokens=tokens, followed=1),
-        "probabilities_changed": unit_figures.probabilities_changed(
+        "unit_firing": units.unit_firing(rows[:, 0], tokens=tokens, followed=1),
+        "probabilities_changed": units.probabilities_changed(
             [0.3, 0.7], after=[0.4, 0.6], names=["<b>", "·b"], axis="p"
         ),
-        "unit_promotes": unit_figures.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
-        "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
-        "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
+        "unit_promotes": units.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
+        "unit_writes": units.unit_writes(["·<b>", "a"], [0.5, -1.0], unit=3),
+        "activation_curve": activation_curve.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),
         "reshaping": decoding_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
         "firing_strips": firing_strips.firing_strips(

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 import transformer
+from charts.figures.units import line_of
 from charts.toolkit.style import three_digits_alike
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
@@ -21,7 +22,6 @@ from transformer.interventions.experiment import same_tokens
 from transformer.layers.feed_forward_units import strongest_units, unit_words
 from transformer.runs.traces import Trace
 from ui.words.texts import page_text
-from views.feed_forward.unit_figures import line_of
 
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -30,7 +30,7 @@ SUNDAY = "My grandmother bakes apple pie every Sunday."
 
 
 def show(app, view):
-    choose_text(app, "feed-forward view", TEXT[f"tab_{view}"])
+    choose_text(app, "feed-forward view", TEXT["tab"][view])
     return app.run()
 
 
@@ -85,8 +85,8 @@ def test_the_first_view_is_one_unit_of_a_chosen_token_and_its_words(
         named = ", ".join(f"**{word.piece.removeprefix('·')}**" for word in up[:3])
         assert TEXT["claim_logits" if writes else "claim_towards"].format(words=named) in said(app)
         np.testing.assert_allclose(numbers(promotes["x"]), [word.effect for word in up], rtol=1e-6)
-    snippet = next(code for code in codes(app) if "unit_words(" in code)
-    assert repr((words.up[0].piece, words.up[0].effect)) in run_snippet(snippet)
+    snippet = next(code for code in codes(app) if "words = unit_words(" in code)
+    assert f"Effect(id={words.up[0].id}, piece={words.up[0].piece!r}" in run_snippet(snippet)
     app.pills(key="unit_shown").set_value(f"{stack}.1.{units[2]}").run()
     is_fine(app)
     assert f"unit **{units[2]}**" in said(app)
@@ -257,24 +257,13 @@ def test_a_unit_that_is_not_strong_for_the_next_token_is_left_behind(
 
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
-def test_the_snippet_gives_the_hidden_value(open_app: Callable, run_snippet: Callable, checkpoint: str) -> None:
-    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="3")
-    snippet = next(code for code in codes(app) if "pre_activation =" in code)
-    computed, recorded = map(float, run_snippet(snippet).split())
+@pytest.mark.parametrize("stack", ["encoder", "decoder"])
+def test_the_python_computes_the_hidden_value_that_was_recorded(
+    open_app: Callable, run_snippet: Callable, checkpoint: str, stack: str
+) -> None:
+    address = {"layer": "1", "token": "3", "target": "Le chat dort."} if stack == "decoder" else {"token": "3"}
+    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SENTENCE, stack=stack, **address)
+    snippet = next(code for code in codes(app) if "computed =" in code)
+    computed, recorded = map(float, run_snippet(snippet).split()[-2:])
     assert computed == pytest.approx(recorded, abs=1e-5)
     assert not np.isclose(computed, 0)
-
-
-def test_the_snippet_of_a_translators_decoder_reads_the_right_stream(open_app: Callable, run_snippet: Callable) -> None:
-    app = open_app(
-        "feed_forward",
-        checkpoint="tiny-translator",
-        sentence=SENTENCE,
-        stack="decoder",
-        target="Le chat dort.",
-        token="2",
-    )
-    snippet = next(code for code in codes(app) if "pre_activation =" in code)
-    assert "target='Le chat dort.'" in snippet
-    computed, recorded = map(float, run_snippet(snippet).split())
-    assert computed == pytest.approx(recorded, abs=1e-5)

@@ -55,12 +55,12 @@ def test_a_public_server_takes_no_file(open_app: Callable, public_server: None) 
 
 
 def test_units(open_app: Callable, tiny_checkpoint: Callable) -> None:
-    app = open_app("feed_forward", checkpoint="tiny-sentiment", **{"feed-forward view": UNITS["tab_fires"]})
+    app = open_app("feed_forward", checkpoint="tiny-sentiment", **{"feed-forward view": UNITS["tab"]["fires"]})
     is_fine(app)
     checkpoint = tiny_checkpoint("sentiment")
     unit = app.segmented_control(key="unit").value
     code = next(one for one in codes(app) if "unit_firings(checkpoint" in one)
-    layer = int(re.search(r'sentences, "encoder", (\d+)', code)[1])
+    layer = int(re.search(r"unit_firings\(.*'encoder', (\d+)", code)[1])
     firings = unit_firings(checkpoint, read_sentences(), "encoder", layer, [int(unit)])[int(unit)]
     np.testing.assert_allclose(table(app)[common("fires.hidden")], [one.value for one in firings], atol=1e-5)
 

@@ -128,7 +128,7 @@ def test_every_view_of_every_norm(
     seen = {}
     for view in ("statistics", "arithmetic", "parameters", "stream", "updates"):
         app = open_family("add_norm", checkpoint=checkpoint, token="2")
-        choose_text(app, "add norm view", text[f"tab_{view}"])
+        choose_text(app, "add norm view", text["tab"][view])
         fine(app.run())
         seen[view] = said(app) + formulas(app)
         if view == "arithmetic":
@@ -176,7 +176,7 @@ def test_the_feed_forward_layer_is_the_models_own(
     gated = checkpoint in ("hf-llama", "hf-gemma2", "hf-t5")
     for view in ("token", "words", "sentence"):
         app = open_family("feed_forward", checkpoint=checkpoint, token="2", layer="1")
-        choose_text(app, "feed-forward view", text[f"tab_{view}"])
+        choose_text(app, "feed-forward view", text["tab"][view])
         fine(app.run())
         assert (r"\odot" in formulas(app)) == gated
         assert ("b_2" in formulas(app)) == (checkpoint not in ("hf-gemma2", "hf-t5"))

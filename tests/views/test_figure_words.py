@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from charts.figures import live_curves, training_curves, vocabulary
+from charts.figures import units as unit_figures
 from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.style import escape
@@ -23,7 +24,6 @@ from ui.words.translations import read_texts
 from views.add_norm import residual_figures
 from views.attention import attention_row_figures
 from views.decoding import decoding_figures
-from views.feed_forward import unit_figures
 from views.lens import lens_figures
 
 PLOTLY = {"name", "text", "hovertext", "hovertemplate", "texttemplate", "customdata", "ticktext"}

@@ -8,11 +8,11 @@ import pytest
 from charts.figures.gradients import gradient_rows
 from charts.figures.map_strip import MAX_CELLS, map_strip
 from charts.figures.token_boxes import token_lengths
+from charts.figures.units import hidden_heatmap
 from charts.toolkit import parts, style
 from charts.toolkit.figure_table import figure_table
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
-from views.feed_forward.unit_figures import hidden_heatmap
 
 N = 256
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.guests.output_heads import TokenHead
@@ -190,3 +192,32 @@ def _ends(checkpoint: Checkpoint, effects: np.ndarray, count: int, *, largest: b
     order = ends[np.argsort(signed[ends], kind="stable")]
     ids = [int(id) for id in order if id not in never][:count]
     return tuple(Effect(id, checkpoint.tokenizer.display(id), float(effects[id])) for id in ids)
+
+
+def unit_value(trace: Trace, stack: str, layer: int, position: int, unit: int) -> float:
+    """Return one hidden value computed from the weights, which ``trace`` has recorded as well.
+
+    h = f(x · w + b)                     w, b: the unit's column of W₁ and its bias
+    h = f(x · w_g + b_g) · (x · w + b)   in a gated layer (Shazeer 2020)
+    """
+    name = f"{stack}.layers.{layer}.feed_forward"
+    module, x = trace.checkpoint.model.get_submodule(name), torch.tensor(trace.values(_read(trace, name))[position])
+
+    def product(projection: nn.Linear) -> Tensor:
+        value = projection.weight[unit].float() @ x
+        return value if projection.bias is None else value + projection.bias[unit].float()
+
+    with torch.no_grad():
+        value = product(module.input_projection)
+        if f"{name}.gate" in trace:
+            return float(module.activation(product(module.gate_projection)) * value)
+        return float(module.activation(value))
+
+
+def _read(trace: Trace, name: str) -> str:
+    """Return the activation that the layer reads: the normalised residual stream in a pre-norm model."""
+    if trace.checkpoint.config.norm != "post":
+        return f"{name}_norm.output"
+    layer = name.rsplit(".", 1)[0]
+    sublayer = "cross" if f"{layer}.residual.after_cross_attention" in trace else "self"
+    return f"{layer}.residual.after_{sublayer}_attention"

@@ -9,14 +9,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
-from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index, require_same_length
+from charts.toolkit.checks import as_array, as_probabilities, require_index, require_same_length
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import localize, say
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from transformer.text.tokens import TokenSequence
 
 _STRIP, _LINE, _AROUND = 44, 24, 158  # pixels: a strip with the line above it, that line, and all around the strips
@@ -59,7 +57,7 @@ def hidden_heatmap(
     return figure.drawn()
 
 
-def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) -> go.Figure:
+def silent_units(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) -> go.Figure:
     """Draw the inactive share of hidden units (ReLU: exactly 0) for each token, one bar per layer, 0…1.
 
     ``share``: [layer, token]; ``layers``: the name of each layer.
@@ -84,7 +82,7 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
     return figure.drawn()
 
 
-def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidden value") -> go.Figure:
+def strongest_bars(hidden: Any, *, token: str, top: int = 12, name: str = "hidden value") -> go.Figure:
     """Draw the units with the largest absolute value for one token, strongest on top.
 
     ``hidden``: [unit], all units of the token; ``token``: its displayed form.
@@ -108,21 +106,21 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = "hidd
     return figure.drawn()
 
 
-def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
+def unit_writes(pieces: Sequence[str], effects: Sequence[float], *, unit: int, axis: str = "") -> go.Figure:
     """Draw the words that a hidden unit makes more probable (right) and less probable (left).
 
-    ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the logit of the piece. If the
-    effect is another quantity, ``axis`` is its name.
+    ``pieces``: the words as they are displayed; ``effects``: what the unit adds to the logit of each. If the effect is
+    another quantity, ``axis`` is its name.
     """
-    require_columns(words, name="words", columns=("piece", "effect"))
-    ordered = words.sort_values("effect", ascending=False, kind="stable")
-    values = np.asarray(ordered["effect"], dtype=np.float32)
+    require_same_length("effects", effects, expected=len(pieces), of="pieces")
+    order = sorted(range(len(pieces)), key=lambda place: -effects[place])
+    values = np.asarray([effects[place] for place in order], dtype=np.float32)
     figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
     style.finish(figure, height=style.rows_height(len(values), around=60))
     figure.update_layout(margin_r=48)
     axis = axis or say("feed_forward.logit_axis", unit=unit)
     figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values))
-    figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title=say("names.token")))
+    figure.update_yaxes(**style.label_rows([pieces[place] for place in order], title=say("names.token")))
     return figure.drawn()
 
 
@@ -246,7 +244,12 @@ def units_and_words(
         figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
     figure.update_xaxes(**style.token_axis(tokens, title=""))
     names = [style.escape(unit) for unit in units]
-    shared = {"range": [len(values) - 0.5, -0.62], "showgrid": False, "zeroline": False, "fixedrange": True}
+    shared: dict[str, Any] = {
+        "range": [len(values) - 0.5, -0.62],
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+    }
     figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names, showticklabels=False)
     figure.update_layout(margin_l=8)
     return figure.drawn()

@@ -5,12 +5,11 @@ from __future__ import annotations
 from math import erf, sqrt
 
 import numpy as np
-import pandas as pd
 import pytest
 
+from charts.figures.activation_curve import activation_curve
+from charts.figures.units import hidden_heatmap, silent_units, strongest_bars, unit_writes
 from charts.toolkit import style
-from views.feed_forward.activation_curve_figure import activation_curve
-from views.feed_forward.unit_figures import hidden_heatmap, silent_share, strongest_units, unit_writes
 
 
 def test_signed_values_diverge_and_relu_outputs_do_not(tokens, numbers):
@@ -32,28 +31,27 @@ def test_a_choice_of_units_is_labelled_with_their_numbers(tokens):
 
 
 def test_silent_share_is_fixed_to_0_1(tokens):
-    figure = silent_share(np.full((2, 7), 0.8), tokens=tokens, layers=["layer 0", "layer 1"])
+    figure = silent_units(np.full((2, 7), 0.8), tokens=tokens, layers=["layer 0", "layer 1"])
     assert list(figure.layout.yaxis.range) == [0, 1]
     assert [trace.name for trace in figure.data] == ["layer 0", "layer 1"]
     np.testing.assert_allclose(figure.data[1].y, 0.8)
     with pytest.raises(ValueError, match="share holds 80; a weight or probability lies between 0 and 1"):
-        silent_share(np.full((2, 7), 80), tokens=tokens, layers=["layer 0", "layer 1"])
+        silent_units(np.full((2, 7), 80), tokens=tokens, layers=["layer 0", "layer 1"])
 
 
 def test_strongest_units_by_absolute_value():
-    figure = strongest_units([0.1, -3.0, 2.0, 0.0], token="·cat", top=2)
+    figure = strongest_bars([0.1, -3.0, 2.0, 0.0], token="·cat", top=2)
     assert list(figure.data[0].x) == [-3.0, 2.0]
     assert list(figure.layout.yaxis.ticktext) == ["1", "2"]
     assert "(2 strongest of 4)" in figure.layout.xaxis.title.text
     assert figure.layout.xaxis.range[0] < -3
     assert len(set(figure.data[0].marker.color)) == 2
     with pytest.raises(ValueError, match="top is 0; show at least 1 unit"):
-        strongest_units([1.0], token="a", top=0)
+        strongest_bars([1.0], token="a", top=0)
 
 
 def test_unit_writes_is_sorted_by_effect():
-    words = pd.DataFrame({"piece": ["down", "up", "<b>"], "effect": [-1.0, 2.0, 0.5]})
-    figure = unit_writes(words, unit=12)
+    figure = unit_writes(["down", "up", "<b>"], [-1.0, 2.0, 0.5], unit=12)
     assert list(figure.data[0].x) == [2.0, 0.5, -1.0]
     assert list(figure.layout.yaxis.ticktext) == ["up", "&lt;b&gt;", "down"]
     assert figure.data[0].marker.color[0] == style.POSITIVE

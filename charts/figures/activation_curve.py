@@ -33,7 +33,7 @@ def sigmoid_unit(values: np.ndarray, slope: float = 1.0) -> np.ndarray:
     return values / (1 + np.exp(-slope * values))
 
 
-CURVES = {
+CURVES: Mapping[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
     "relu": ("ReLU(x) = max(0, x)", relu),
     "gelu": ("GELU(x) = x · Φ(x)", gelu),
     "gelu_new": ("GELU(x) ≈ x · (1 + tanh(√(2/π) (x + 0.0447 x³))) / 2", gelu_tanh),
