@@ -1,5 +1,6 @@
 """An activation function as a curve, with one token's hidden units on it."""
 
+from collections.abc import Callable, Mapping
 from math import erf, pi, sqrt
 from typing import Any
 
