@@ -227,7 +227,6 @@ def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
 @pytest.fixture(scope="session")
 def families_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a tiny checkpoint of nine other families, in Hugging Face's layout."""
-    pytest.importorskip("transformers")
     from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 
     folder = tmp_path_factory.mktemp("families")

@@ -6,8 +6,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level, sentencepiece, unigram, word_piece
 
@@ -16,7 +14,6 @@ BERT_NAMES = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep",
 
 def foreign_checkpoint(name: str, folder: Path) -> Path:
     """Write ``folder / name``, one of ``FOREIGN``, ``MANY_LANGUAGES`` or ``STRETCHED``."""
-    pytest.importorskip("transformers")
     path = folder / name
     path.mkdir(parents=True)
     (FOREIGN | MANY_LANGUAGES | STRETCHED)[name](path)

@@ -161,6 +161,16 @@ def test_the_figures_load_neither_torch_nor_streamlit() -> None:
 # ---- in the source --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+def test_the_app_imports_transformers_only_for_a_guest() -> None:
+    """It takes seconds and 100 MB, which nobody needs for the models of this project."""
+    start = "import transformer\nfrom tests.conftest import open_by_address\n"
+    pages = "for page in ('overview', 'checkpoint', 'compare'): assert not open_by_address(page, {}).exception\n"
+    guest = "transformer.load('tests/golden/guests/llama-like')\n"
+    assert "transformers" not in modules_after(start + pages)
+    assert "transformers" in modules_after(start + guest)
+
+
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_no_source_file_imports_what_its_package_must_not(package: str) -> None:
     """Include imports inside functions, which the tests above do not run."""

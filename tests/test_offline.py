@@ -80,7 +80,6 @@ NAMING = {
 def test_a_config_that_names_another_model_is_refused_without_a_question(
     config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("transformers")
     asked: list[object] = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda *names, **_: asked.append(names) or [])
     for work in (load, config_of):
@@ -91,7 +90,6 @@ def test_a_config_that_names_another_model_is_refused_without_a_question(
 
 def test_kernels_and_attention_that_a_part_names_are_not_loaded(tmp_path: Path) -> None:
     """A repository with code may stand where the name of an attention function is expected."""
-    pytest.importorskip("transformers")
     from transformer.guests.opening import _settings
 
     named = {"attn_implementation": "evil/kernel", "_attn_implementation": "evil/kernel", "hidden_size": 8}

@@ -16,7 +16,6 @@ from tests.browser.conftest import open_page, settle
 from tests.transformer.guests.tiny_image_guests import image_checkpoint
 
 pytestmark = pytest.mark.browser
-pytest.importorskip("transformers")
 
 
 @pytest.fixture

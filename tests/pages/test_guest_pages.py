@@ -15,8 +15,6 @@ from tests.transformer.guests import tiny_guests, tiny_image_guests
 from transformer.guests.folder import FAMILIES
 from ui.words.texts import common
 
-pytest.importorskip("transformers")
-
 BY_DAY = ("phi", "mixtral", "bloom", "xlm-roberta", "mbart")
 NOT_SHOWN = "This model is run by its own code in transformers, which does not expose "
 OPENED = [view for view in VIEWS if view.box == SIDEBAR]

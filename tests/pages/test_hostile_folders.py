@@ -79,13 +79,11 @@ def test_each_is_listed_with_its_sentence(folder: Path, open_app: Callable[..., 
 
 
 def test_a_config_that_its_own_code_cannot_read_is_refused_in_a_sentence(folder: Path) -> None:
-    pytest.importorskip("transformers")
     with pytest.raises(CheckpointError, match="cannot build a model of model_type 'gemma4_text' from this config"):
         loading.config_of("unequal head widths")
 
 
 def test_no_file_in_the_cache_of_the_hub_breaks_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("transformers")
     constants = pytest.importorskip("huggingface_hub").constants
     for name, config in {**CONFIGS, "good": '{"model_type": "opt"}'}.items():
         write_config(tmp_path / f"models--x--{name}" / "snapshots" / "0", config)

@@ -17,7 +17,6 @@ from transformer.pictures import image_files
 from ui.shell import own_files
 from ui.words.texts import common
 
-pytest.importorskip("transformers")
 KINDS = ("vit", "dinov2_with_registers", "siglip")
 SHOWN = ("overview", "attention", "heads", "embeddings", "decoding", "checkpoint")
 

@@ -54,7 +54,6 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def others(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("transformers")
     root = tmp_path_factory.mktemp("others")
     for name, (case, tokenizer, _words) in MODELS.items():
         folder = root / name

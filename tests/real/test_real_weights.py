@@ -118,5 +118,4 @@ def test_the_vector_and_the_maps_of_a_sentence_encoder_are_theirs(minilm: transf
 
 @pytest.mark.parametrize("name", ["smollm2", "minilm"])
 def test_its_numbers_are_theirs(name: str, request: pytest.FixtureRequest) -> None:
-    pytest.importorskip("transformers")
     assert all(one.agrees for one in compare(request.getfixturevalue(name), lengths=(1, 5, 33)))

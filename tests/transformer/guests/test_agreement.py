@@ -14,7 +14,6 @@ from transformer import CheckpointError, load
 from transformer.guests import attention_function, guest_model
 from transformer.probes import has_forward_hooks
 
-pytest.importorskip("transformers")
 _FUNNEL = {"d_model": 32, "n_head": 4, "d_head": 8, "d_inner": 48, "block_sizes": [2, 2, 2], "num_decoder_layers": 2}
 _BLOCKS = {"block_size": 4, "num_random_blocks": 1, "max_position_embeddings": 128}
 _STREAMS = {"altup_num_inputs": 2, "laurel_rank": 4, "num_kv_shared_layers": 0, "layer_types": ["full_attention"] * 2}

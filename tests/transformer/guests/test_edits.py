@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 from torch import Tensor
 
 import transformer
 from transformer import Checkpoint, ablate_head, scale_head
 from transformer.probes import Edit
 from transformer.runs.edits import mean_ablate_head
-
-transformers = pytest.importorskip("transformers")
 
 SENTENCE, TARGET = "The cat sat on the mat.", "Le chat est fatigué."
 LAYER, HEAD, UNIT = 1, 2, 17

@@ -19,8 +19,6 @@ from transformer.guests.tensors import all_finite
 from transformer.probes import record
 from transformer.runs.decoding_state import DecodingState
 
-pytest.importorskip("transformers")
-
 TOLERANCE = 2e-5
 LENGTHS = (1, 2, 5, 17, 64)
 

@@ -33,7 +33,6 @@ from transformer.guests.opening import open_guest
 from transformer.guests.rotary_scaling import FactorScaling, Llama3Scaling
 from transformer.heads.role_files import load_corpus_roles
 
-pytest.importorskip("transformers")
 pytest.importorskip("gguf")
 
 _PLAIN_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 500.0}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from tests.foreign_checkpoints import BERT_NAMES
 from tests.transformer.guests.hugging_face import build
@@ -25,8 +26,6 @@ from transformer.probes import Edit, record
 from transformer.runs.directions import Steering, direction_of
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.edits import ablate_edge, ablate_head, override_mask, patch, scale_head
-
-transformers = pytest.importorskip("transformers")
 
 TOLERANCE = 1e-6
 BY_DAY = ("phi", "mixtral", "bloom", "xlm-roberta", "mbart")

@@ -23,8 +23,6 @@ from transformer.guests.half_precision import (
 from transformer.layers.gradient_step import training_step
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel
 
-pytest.importorskip("transformers")
-
 Models = tuple[transformer.Checkpoint, transformer.Checkpoint]
 # kind → bound of the bytes that are held, as a share of those in float32
 KINDS = {"phi": 0.55, "granite": 0.55, "mixtral": 0.8, "bloom": 0.55, "xlm-roberta": 0.55, "mbart": 0.7, "clip": 0.7}

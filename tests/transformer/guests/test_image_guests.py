@@ -20,7 +20,6 @@ from transformer.pictures.image_files import image_text, read_image
 from transformer.pictures.image_patches import MASK_ID
 from transformer.pictures.preprocessing import preprocessing_of
 
-pytest.importorskip("transformers")
 KINDS = tuple(IMAGE_GUESTS)
 HOUSE, BOAT = "image:house", "image:boat"
 

@@ -14,7 +14,6 @@ from tests.foreign_checkpoints import foreign_checkpoint
 from tests.transformer.guests.tiny_guests import guest_checkpoint
 from transformer.errors import CheckpointError
 
-pytest.importorskip("transformers")
 RANK, ALPHA = 2, 8
 
 

@@ -10,12 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from safetensors.numpy import load_file
 
 import transformer
-
-pytest.importorskip("transformers")
 
 
 def rms_norm(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:

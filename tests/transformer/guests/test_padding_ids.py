@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from tests.foreign_checkpoints import foreign_checkpoint
 from transformer import Checkpoint, CheckpointError, Greedy, decode, load, trace
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.runs.readings import readings
-
-transformers = pytest.importorskip("transformers")
 
 UNKNOWN = "The 日 sat on the 本 mat."  # two words that the small vocabularies lack
 

@@ -20,7 +20,6 @@ from transformer.layers.positional_encodings import reordered_positions, without
 from transformer.positions import alibi_slopes
 from transformer.probes import record
 
-pytest.importorskip("transformers")
 TEXT = "The cat sat on the mat because it was tired."
 RELATIVE_ONLY = no_list.IMAGES["beit"]
 ROFORMER = ("RoFormerForMaskedLM", {**no_list.GROUPED, "embedding_size": 32})

@@ -17,7 +17,6 @@ from transformer import CheckpointError, Greedy, load, trace
 from transformer.errors import NotExposedError
 from transformer.guests import guest_model
 
-pytest.importorskip("transformers")
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 GROUPED = {**SIZES, "num_key_value_heads": 2, "max_position_embeddings": 64}
 VISION = {**SIZES, "image_size": 32, "patch_size": 8}

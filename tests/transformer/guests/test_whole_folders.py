@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.transformer.guests.hugging_face import CASES, GUEST_CASES
@@ -17,8 +18,6 @@ from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load,
 from transformer.__main__ import main
 from transformer.files.languages import with_languages
 from transformer.runs.next_sentence import next_sentence, segments_of
-
-transformers = pytest.importorskip("transformers")
 
 SENTENCE, TARGET = "The cat sat on the mat.", "Le chat est fatigué."
 

@@ -151,7 +151,6 @@ def test_odd_characters_are_taken(text: str, tiny_checkpoint: Tiny) -> None:
 @pytest.mark.parametrize("case", ["qwen2", "t5"])
 def test_a_tokenizer_that_leaves_everything_out_is_refused_in_a_sentence(case: str, tmp_path: Path) -> None:
     """A Qwen2 folder with a word-level ``tokenizer.json`` used to ask torch to embed an empty list."""
-    pytest.importorskip("transformers")
     backend = tokenizers.Tokenizer(models.BPE({"cat": 0, "<s>": 1, "<pad>": 2}, []))
     backend.save(str(tmp_path / "tokenizer.json"))
     build(case, vocab_size=8).save_pretrained(tmp_path)

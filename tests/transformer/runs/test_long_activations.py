@@ -62,7 +62,6 @@ def test_also_of_other_families(tmp_path, long, name: str) -> None:
 
 
 def test_also_of_a_guest(tmp_path, long) -> None:
-    pytest.importorskip("transformers")
     from tests.transformer.guests.tiny_guests import guest_checkpoint
 
     checkpoint = transformer.load(guest_checkpoint("phi", tmp_path))

@@ -18,7 +18,6 @@ from transformer.text.foreign import connection
 from transformer.text.prompt import Prompt
 
 pytest.importorskip("gguf")
-pytest.importorskip("transformers")
 pytest.importorskip("jinja2")
 
 TEMPLATE = (

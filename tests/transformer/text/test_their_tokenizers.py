@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 
 from tests.transformer.guests.hugging_face import build
 from tests.transformer.text.foreign_folders import SENTENCES, TEXTS
 from transformer import CheckpointError, decode, load, trace
 from transformer.files.languages import with_languages
 from transformer.runs.decoding_strategies import Greedy
-
-transformers = pytest.importorskip("transformers")
 
 # The case of a model and the class of its tokenizer
 PAIRS = {

@@ -11,12 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Timer
 
-from transformer.errors import CheckpointError, InputError
+from transformer.errors import InputError
 from transformer.system import offline
 from transformer.system.python_process import start_python
 from transformer.text.tokenizer_files import unreadable
 
-EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
 PROCESS_BYTES = 20_000_000  # a process's share of memory with a small vocabulary, as Linux counts it (Pss)
 GIGABYTES = 2  # gigabytes of memory; opening Gemma's 262,144 entries takes 0.8
 OPENING_SECONDS, TEXT_SECONDS = 60, 20  # seconds of processor time
@@ -83,11 +82,6 @@ class Connection:
         return found
 
     def _found(self, answer: dict) -> object:
-        if "needs" in answer:
-            raise CheckpointError(
-                f"the tokenizer of {self.folder} can be read with the package transformers only, or with one that "
-                f"it needs. Install them: {EXTRA}"
-            )
         if "problem" in answer:
             raise unreadable(self.folder, answer["problem"])
         return answer["found"]

@@ -14,11 +14,10 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
 
-from transformer.text.foreign.reader import ExtraNeeded, open_reader
+from transformer.text.foreign.reader import open_reader
 
 MAX_ANSWER = 2_000_000  # ids or characters of one answer
 _NOT_NEEDED = ("torch", "tensorflow", "jax", "pandas", "scipy", "sklearn", "matplotlib", "PIL")
@@ -42,8 +41,6 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
                 answer = _checked(getattr(reader, request["method"])(**request["given"]))
         except MemoryError:
             os._exit(1)
-        except ExtraNeeded:
-            answer = {"needs": "hf"}
         except BaseException as error:  # a panic of the tokenizers library is not an Exception
             answer = {"problem": (str(error) or type(error).__name__).strip().split("\n")[0][:300]}
         _limit_time(0)
@@ -93,8 +90,8 @@ def _import_libraries() -> None:
 
     for name in _NOT_NEEDED:
         sys.modules.setdefault(name, None)  # transformers finds it missing; importing torch takes seconds
-    if find_spec("transformers") is not None:
-        from transformers import AutoTokenizer  # noqa: F401 (imported before the process forks)
+    from transformers import AutoTokenizer  # noqa: F401 (imported before the process forks)
+
     pickle.load = pickle.loads = refuse
 
 

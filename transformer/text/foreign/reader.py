@@ -1,7 +1,6 @@
 """A third-party tokenizer, opened by its library. It runs in a process of its own (``process.py``).
 
-With ``transformers`` (the extra ``hf``), ``AutoTokenizer`` interprets the folder. Without it, ``tokenizers`` reads
-``tokenizer.json`` alone, which gives the same ids for nearly every folder: see docs/families.md.
+``AutoTokenizer`` of ``transformers`` interprets a folder; the keys of a GGUF file become a ``tokenizer.json``.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 
 import tokenizers
@@ -20,56 +18,29 @@ from transformer.text.foreign.gguf_tokenizer import tokenizer_of
 # Special tokens that a user types stay text: in the splitting model their names begin with a character that no text
 # contains. Ids depend on the order only and stay the same.
 HIDDEN = "\uffff"
-# families that frame a text with a language token
-NEEDS_TRANSFORMERS = ("MarianTokenizer", "M2M100Tokenizer", "NllbTokenizer")
 _USUAL_MASKS = ("[MASK]", "<mask>")
 _FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 _NORMAL, _GIVEN = 1, 4  # types of SentencePiece's entries: learned, and user-defined
 
 
-class ExtraNeeded(Exception):
-    """Reading this folder requires ``transformers``, or another package that is not installed."""
-
-
 def open_reader(folder: Path) -> Reader:
     """Return the reader of a folder or a GGUF file.
 
-    Raises ``ExtraNeeded``, and anything that the libraries raise for an unreadable file.
+    Raises anything that the libraries raise for an unreadable file.
     """
     if folder.is_file():
         file = GgufFile(folder)
         content, named = tokenizer_of(file)
         template = file.get("tokenizer.chat_template")
         return FastReader(tokenizers.Tokenizer.from_str(json.dumps(content)), named, template=template)
-    if find_spec("transformers") is None:
-        return _from_file(folder)
     from transformers import AutoTokenizer
 
-    try:
-        theirs = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    except ImportError as error:
-        raise ExtraNeeded from error
+    theirs = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     if theirs.is_fast:
         return FastReader(theirs.backend_tokenizer, _named(theirs), theirs, template=theirs.chat_template)
     if type(theirs).__name__ not in ("MarianTokenizer", "M2M100Tokenizer"):
         raise ValueError(f"a {type(theirs).__name__} is not supported")
     return SentencePieceReader(theirs)
-
-
-def _from_file(folder: Path) -> FastReader:
-    """Return a reader of ``tokenizer.json``, with the names of special tokens from the files beside it."""
-    found: dict = {}
-    for name in ("tokenizer_config.json", "special_tokens_map.json"):
-        if (folder / name).is_file():
-            found |= json.loads((folder / name).read_text(encoding="utf-8"))
-    if not (folder / "tokenizer.json").is_file() or found.get("tokenizer_class") in NEEDS_TRANSFORMERS:
-        raise ExtraNeeded
-    named = {
-        name: value["content"] if isinstance(value, dict) else value
-        for name, value in found.items()
-        if name.endswith("_token") and isinstance(value, (str, dict))
-    }
-    return FastReader(tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")), named)
 
 
 def _named(theirs: object) -> dict[str, str]:
@@ -79,7 +50,7 @@ def _named(theirs: object) -> dict[str, str]:
 class Reader:
     """Interface of the readers. Results consist of JSON types.
 
-    ``theirs`` is the tokenizer of ``transformers`` if it is installed.
+    ``theirs`` is the tokenizer of ``transformers``, if a folder was read.
     """
 
     theirs: object | None
@@ -213,8 +184,6 @@ class FastReader(Reader):
 
     def chat(self, messages: list[dict[str, str]], variables: dict) -> list[int] | str:
         """Return ids of a chat, or the error message of its template."""
-        if find_spec("transformers") is None or find_spec("jinja2") is None:
-            raise ExtraNeeded
         from transformers.utils.chat_template_utils import render_jinja_template
 
         given = {**self.named, **variables, "add_generation_prompt": True, "chat_template": self.template}
