@@ -108,7 +108,7 @@ def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_wo
         (token.display.removeprefix("·") or token.display).strip() for token in view.key
     ]
     words.nth(3).hover()
-    said = page.locator(".shaded .said")
+    said = page.locator(".shaded .hint")
     expect(said).to_contain_text("It receives most attention from: ")
     weight, by = said.inner_text().split(". It receives most attention from: ")
     assert weight.endswith(three_digits(float(view.weights[1, 2, 3]))) and len(by.split(", ")) <= 3

@@ -281,7 +281,9 @@ def test_every_sentence_about_a_row_names_what_it_predicts_and_the_arithmetic_wh
     open_page: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, drawing: str, language: str
 ) -> None:
     drawn: list[str] = []
-    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data["title"]))
+    monkeypatch.setattr(
+        "views.attention.shaded.token_rows", lambda *, data, **_: drawn.append(data["rows"][0]["title"])
+    )
     place = {"stack": "decoder", "kind": "cross", "token": "1", "target": "Le vieil homme.", "attention_key": "1"}
     app = open_page(**place, language=language, attention_show=drawing)
     is_fine(app)

@@ -66,10 +66,11 @@ def test_a_page_about_text_says_that_it_needs_a_model_of_text(page: str) -> None
 
 def test_registers_are_apart_from_the_picture_in_the_figure_of_all_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
-    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data))
+    monkeypatch.setattr("views.attention.shaded.token_rows", lambda *, data, **_: drawn.append(data))
     app = opened("attention", "dinov2_with_registers", layer=0, token=6)
-    assert [word["patch"] for word in drawn[-1]["words"]] == [False] * 4 + [True] * 15
-    assert drawn[-1]["across"] == 5 and drawn[-1]["picture"].startswith("data:image/png;base64,")
+    (row,) = drawn[-1]["rows"]
+    assert [token.get("patch") for token in row["tokens"]] == [None] * 4 + [*range(15)]
+    assert row["across"] == 5 and row["picture"].startswith("data:image/png;base64,")
     figures = [figure for figure in app.get("plotly_chart") if "[CLS]" in figure.proto.spec]
     assert len(figures) == 1 and "others" in figures[0].proto.spec
 

@@ -11,13 +11,13 @@ def test_the_legend_explains_only_what_occurs():
     row = ChipRow("reads", (Chip("·The", "7", "word"), Chip("s", "9", "part")), chosen=1)
     data = chips_data([row], legend={"word": "a word", "part": "goes on", "byte": "a byte"}, choose=True)
     assert [entry["tone"] for entry in data["legend"]] == ["word", "part"]
-    assert data["rows"][0]["chosen"] == 1 and data["clickable"]
+    assert data["rows"][0]["chosen"] == 1 and data["rows"][0]["clickable"]
 
 
 def test_text_travels_as_it_is():
     """Cards use textContent, so markup is harmless and must not be escaped."""
     data = chips_data([ChipRow("", (Chip("<b>&*`"),))], legend=None, choose=False)
-    assert json.loads(json.dumps(data))["rows"][0]["chips"][0]["text"] == "<b>&*`"
+    assert json.loads(json.dumps(data))["rows"][0]["tokens"][0]["text"] == "<b>&*`"
 
 
 @pytest.mark.parametrize(("values", "message"), [({"tone": "red"}, "tone is 'red'"), ({"share": 1.5}, "share is 1.5")])

@@ -93,7 +93,7 @@ def test_a_click_on_the_strip_still_chooses(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_forged_click_on_a_card_is_no_click(wrong: object, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, told = [ChipRow("reads", (Chip("a"), Chip("b")))], []
     mounted = {}
-    monkeypatch.setattr(chips_module, "_component", lambda **how: mounted.update(how))
+    monkeypatch.setattr(chips_module, "token_rows", lambda **how: mounted.update(how))
     chips(rows, key="k", on_click=lambda *chosen: told.append(chosen))
     for chosen in (wrong, {"row": wrong, "card": 0}, {"row": 0, "card": wrong}, {"row": 0}, {"row": 0, "card": 2}):
         says(monkeypatch, "k", chosen=chosen)

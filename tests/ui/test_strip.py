@@ -31,8 +31,8 @@ def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint) -> None:
     trace = transformer.trace(tiny_checkpoint("translator"), "The <b>cat</b>.", target="Le chat.", source_pads=1)
     source, target = strip_rows(trace, Focus(), choose=False, all_stacks=True)["rows"]
     assert [token["text"] for token in source["tokens"]] == list(trace.source.displays)
-    assert [token["id"] for token in target["tokens"]] == list(trace.target.ids)
-    assert [token["special"] for token in source["tokens"]][-2:] == [True, True]
+    assert [token["title"].split()[-1] for token in target["tokens"]] == [str(token) for token in trace.target.ids]
+    assert [token["kind"] for token in source["tokens"]][-2:] == ["special", "special"]
     assert (source["title"], target["title"]) == ("source", "reads")
     assert not source["clickable"]
     assert source["chosen"] is None
@@ -61,7 +61,7 @@ def test_where_rows_are_named_after_predictions_a_chip_is_the_word_that_its_row_
     names = [token["text"] for token in target["tokens"]]
     assert names == list(trace.prediction.displays) and "<s>" not in names and names[-1] == "</s>"
     assert names[target["chosen"]] == trace.prediction.displays[focus.token] != trace.target.displays[focus.token]
-    assert target["first"] == 0, "a click on a name selects the row of this name"
+    assert target["tokens"][0]["sends"]["token"] == 0, "a click on a name selects the row of this name"
     assert (target["title"], [token["text"] for token in source["tokens"]]) == ("predicts", list(trace.source.displays))
 
 

@@ -1,18 +1,16 @@
 """The tokens that the model read, as a strip of small buttons."""
 
-from pathlib import Path
-
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import choice, page_state
-from ui.shell.events import component, heard, one_of, whole_numbers
+from ui.shell.events import heard, one_of, whole_numbers
 from ui.shell.focus import FIRST_CHOSEN, Focus, current, opening_focus, select
 from ui.shell.picture import picture_of_patches
+from ui.shell.token_rows import token_rows
 from ui.words.texts import common
 
 _MANY, _AROUND = 600, 20  # tokens; longer texts show so many before and after the chosen token
 _OTHERWISE = ("attention", "tokens", "lens", "positions", "add_norm", "feed_forward", "embeddings")
-_component = component("token_strip", Path(__file__).with_name("strip.js"))
 
 
 def token_strip(
@@ -38,7 +36,7 @@ def token_strip(
             on a name selects its row, the position that reads the token before.
     """
     how = {"choose": choose, "all_stacks": all_stacks, "place": place, "only": only, "predicted": predicted}
-    _component(
+    token_rows(
         key="token strip",
         data=strip_rows(trace, focus, **how),
         on_chosen_change=_send_choice,
@@ -76,17 +74,14 @@ def strip_rows(
             title = common("page.part", title=title, first=shown[0], last=shown[-1])
         rows.append(
             {
-                "stack": stack,
                 "title": title,
                 "clickable": clickable,
-                "chosen": chosen,
-                "first": shown[0],
-                "ahead": ahead,  # of the position that is selected
-                "tokens": [_token(tokens, place) for place in shown],
+                "chosen": None if chosen is None else chosen - shown[0],
+                "tokens": [_token(tokens, place, stack, ahead) for place in shown],
                 **picture,
             }
         )
-    return {"rows": rows, "hint": common("page.choose_token") if choose else ""}
+    return {"look": "strip", "rows": rows, "hint": common("page.choose_token") if choose else ""}
 
 
 def _name(sequence: str, *, ahead: bool) -> str:
@@ -104,11 +99,21 @@ def _shown(count: int, chosen: int) -> range:
     return range(first, first + 2 * _AROUND)
 
 
-def _token(tokens: TokenSequence, place: int) -> dict:
-    """Return a token as data; ``patch`` is the number of an image patch."""
+def _token(tokens: TokenSequence, place: int, stack: str, ahead: int) -> dict:
+    """Return a token as data; ``patch`` is the number of an image patch.
+
+    A click selects its ``place``, the position that reads the token ``ahead`` tokens before.
+    """
     token, patches = tokens[place], tokens.patches
-    patch = {"patch": place - patches[0]} if token.pixels else {}
-    return {"text": token.display, "id": token.id, "special": token.special, **patch}
+    number = f"token {place + ahead}"
+    return {
+        "text": token.display,
+        "title": f"{number}, id {token.id}",
+        "name": f"{token.display}, {number}",
+        "kind": "special" if token.special else "",
+        "sends": {"stack": stack, "token": place},
+        **({"patch": place - patches[0]} if token.pixels else {}),
+    }
 
 
 def _send_choice() -> None:

@@ -1,15 +1,13 @@
 """Tokens as cards: text with visible spaces, a number below, a colour for its kind, a probability bar."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
-from ui.shell.events import component, heard, whole_numbers
+from ui.shell.events import heard, whole_numbers
+from ui.shell.token_rows import token_rows
 
 TONES = ("plain", "word", "part", "byte", "special", "frame", "marked", "arrow")
-
-_component = component("chips", Path(__file__).with_name("chips.js"))
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ def chips(
     """
     data = chips_data(rows, legend=legend, choose=on_click is not None)
     counts = tuple(len(row.chips) for row in rows)
-    _component(key=key, data=data, on_chosen_change=partial(_hear, key, counts, on_click))
+    token_rows(key=key, data=data, on_chosen_change=partial(_hear, key, counts, on_click))
 
 
 def _hear(key: str, counts: Sequence[int], on_click: Callable[[int, int], None] | None) -> None:
@@ -76,9 +74,27 @@ def chips_data(rows: Sequence[ChipRow], *, legend: Mapping[str, str] | None, cho
     """Return the data of the component; the legend contains only tones that occur."""
     used = {chip.tone for row in rows for chip in row.chips}
     return {
+        "look": "chips",
         "rows": [
-            {"title": row.title, "chosen": row.chosen, "chips": [asdict(chip) for chip in row.chips]} for row in rows
+            {
+                "title": row.title,
+                "chosen": row.chosen,
+                "clickable": choose,
+                "tokens": [_card(chip, number, place) for place, chip in enumerate(row.chips)],
+            }
+            for number, row in enumerate(rows)
         ],
         "legend": [{"tone": tone, "text": text} for tone, text in (legend or {}).items() if tone in used],
-        "clickable": choose,
+    }
+
+
+def _card(chip: Chip, row: int, place: int) -> dict:
+    return {
+        "text": chip.text,
+        "below": chip.below,
+        "kind": chip.tone,
+        "title": chip.hint,
+        "share": chip.share,
+        "name": ", ".join(filter(None, [chip.text, chip.below, f"token {place}"])),
+        "sends": {"row": row, "card": place},
     }

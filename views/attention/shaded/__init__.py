@@ -1,23 +1,22 @@
 """One row of a map as a sentence whose words are coloured by their weights."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 
 from charts.toolkit.shades import colour_at, ink
-from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
+from charts.toolkit.style import SEQUENTIAL, three_digits
 from transformer.runs.attention_view import AttentionView
 from ui.page.page import Page
-from ui.shell.events import component, heard, whole_number
+from ui.shell.events import heard, whole_number
 from ui.shell.picture import picture_address
 from ui.shell.strip import choose_token
+from ui.shell.token_rows import token_rows
 from ui.words.texts import PageText, label_in_words, plain_word
 from views.attention.attention_view_model import AttentionViewModel
 
 _FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and their smallest weight
 _KEY = "attention shaded sentence"
-_component = component("shaded_sentence", Path(__file__).with_name("shaded.js"))
 # Sizes of the sentence above a map, in pixels of a projector: numbers below it, line height, letter width, line width.
 _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 
@@ -37,13 +36,14 @@ def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
         wide=(shown.is_wide or shown.cell is not None) and not p.reads_pictures,
     )
     if p.reads_pictures:
-        data["across"] = p.checkpoint.tokenizer.per_row
-        data["picture"] = picture_address(p.sentence, p.checkpoint.config)
-        for word, token in zip(data["words"], shown.view.key, strict=True):
-            word["patch"] = not token.special
+        across, patches = p.checkpoint.tokenizer.per_row, shown.view.key.patches
+        picture = {"picture": picture_address(p.sentence, p.checkpoint.config), "across": across}
+        data["picture"] = picture | {"down": len(patches) // across}
+        for number, place in enumerate(patches):
+            data["words"][place]["patch"] = number
         if p.checkpoint.config.n_classes and shown.view.query.is_class_token(shown.row):
             data["hint"] = f"{p.text['class_token_why']} {data['hint']}"
-    _component(key=_KEY, data=data, on_chosen_change=_chosen)
+    token_rows(key=_KEY, data=_rows(data), on_chosen_change=_chosen)
 
 
 def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: float, drawing: str, wide: bool) -> dict:
@@ -76,8 +76,32 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
         "clickable": same,
         "hint": text["shaded_hint" if same else "shaded_hint_cross"],
         "wide": wide,
-        "chosen": CHOSEN,
     }
+
+
+def _rows(drawn: dict) -> dict:
+    """Return the sentence as the one row of ``token_rows``."""
+    tokens = [
+        {
+            **{name: word[name] for name in ("text", "ground", "ink", "patch") if name in word},
+            "kind": " ".join(
+                name
+                for name, is_so in (
+                    ("apart", word["apart"] and place),
+                    ("followed", place == drawn["followed"]),
+                    ("masked", not word["ground"]),
+                )
+                if is_so
+            ),
+            "name": word["says"],
+            "says": word["says"] + word["by"],
+            "sends": place,
+        }
+        for place, word in enumerate(drawn["words"])
+    ]
+    row = {"title": drawn["title"], "tokens": tokens, "chosen": drawn["followed"], "clickable": drawn["clickable"]}
+    row |= drawn.get("picture", {})
+    return {"look": "shaded", "rows": [row], "hint": drawn["hint"], "wide": drawn["wide"]}
 
 
 def _strongest(view: AttentionView, key: int) -> list[str]:
