@@ -115,10 +115,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     With ``-n``, files that compute are distributed evenly among tests in the browser, which wait half of their time, so
     that the cores are always busy.
     """
-    pending = (Path(__file__).parent / "pending.txt").read_text().split()  # parts of guests that are not described yet
-    for item in items:
-        if any(item.nodeid.endswith(each) for each in pending):
-            item.add_marker(pytest.mark.xfail(strict=True, reason="parts of guests that are not described yet"))
     # Not by -m in addopts: any other -m, such as README's, would replace it and select the nightly tests again.
     for mark in ("nightly", "real"):
         if mark not in config.option.markexpr and not any("::" in asked for asked in config.args):

@@ -195,7 +195,7 @@ def test_the_feed_forward_layer_is_the_models_own(
 @pytest.mark.parametrize(
     ("checkpoint", "formula"),
     [
-        ("hf-llama", r"\theta'_i = (1 - \gamma_i)"),
+        ("hf-llama", r"\theta'_i = \theta_i / \lambda_i"),
         ("hf-neox", r"^{-2i/4}"),
         ("hf-marian", r"PE_{\text{pos},\,i+18}"),
         ("hf-t5", r"s_{ij} = q_i \cdot k_j + b_"),

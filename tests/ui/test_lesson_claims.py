@@ -15,7 +15,7 @@ from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.faulty_run import experiment_with_bug, padded
-from transformer.guests.partial_rotary import Rotary
+from transformer.guests.rotary_positions import plain_rotary
 from transformer.heads.head_atlas import head_habits
 from transformer.heads.head_roles import head_roles
 from transformer.heads.role_files import load_corpus_roles
@@ -186,7 +186,7 @@ def test_rotary_positions_act_in_the_scores_of_attention_alone() -> None:
     assert right(ORDER, 9, sentence=TOM) == "the scores of its attention"
     # “with the query at 10 and the key at 8” scores as with 5 and 3, and not as with 3 and 5
     query, key = np.random.default_rng(0).normal(size=(2, rotary.config.d_head // 2, 2)) @ (1, 1j)
-    angles = angles_of(Rotary(rotary.config.d_head), 11, n_positions=11)
+    angles = angles_of(plain_rotary(rotary.config.d_head), 11, n_positions=11)
     scores = [
         float((query * np.exp(1j * angles[q]) * np.conj(key * np.exp(1j * angles[k]))).real.sum())
         for q, k in ((5, 3), (10, 8), (3, 5), (5, 5))

@@ -274,7 +274,7 @@ class QueryArithmetic:
         bias: b_c; ``None`` if the projection has no bias.
         normalized: Whether the model then divides each head's query by its root mean square.
         rotated: Whether rotary encoding rotates this channel.
-        factor: Factor that the rotation multiplies the channel by (``rotary_scaling``).
+        factor: Factor that the rotation multiplies the channel by.
         recorded: The number in the trace.
     """
 

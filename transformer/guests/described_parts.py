@@ -27,7 +27,6 @@ from transformer.guests.described_layers import (
 )
 from transformer.guests.guest_config import GuestConfig
 from transformer.guests.half_precision import HalfPrecisionLinear
-from transformer.guests.partial_rotary import PartialRotaryEncoding
 from transformer.guests.structure import (
     Factor,
     FoundAttention,
@@ -38,7 +37,7 @@ from transformer.guests.structure import (
     FoundStack,
 )
 from transformer.layer_norm import LayerNorm, RMSNorm
-from transformer.positions import LearnedEncoding
+from transformer.positions import LearnedEncoding, RelativePositionBias
 from transformer.probes import Probe
 
 EXPERTS = "the units of its feed-forward layers, which are mixtures of experts"
@@ -163,8 +162,29 @@ def describe_positions(found: FoundStack) -> nn.Module:
     assert holder is not None
     if found.sines is not None:
         return SharedSinusoids(holder, name, *found.sines)
-    kind = SharedLearnedPositions if "learned" in found.kinds else SharedPositions
+    kind = SharedLearnedPositions if found.added == "learned" else SharedPositions
     return kind(holder, name, found.position_offset)
+
+
+class SharedBias(RelativePositionBias):
+    """A guest's table of one number per head and bucket of distances, which is added to every score.
+
+    Args:
+        source: The table, [bucket, head].
+        causal: Whether only earlier tokens have buckets.
+        max_distance: Distance from which all share one bucket.
+    """
+
+    def __init__(self, source: nn.Embedding, *, causal: bool, max_distance: int) -> None:
+        nn.Module.__init__(self)
+        self.source, self.causal = source, causal
+        self.n_buckets, self.max_distance = source.num_embeddings, max_distance
+        self.values = Probe("head", "query", "key")
+
+    @property
+    def table(self) -> Tensor:  # type: ignore[override]
+        """[head, bucket]."""
+        return self.source.weight.T
 
 
 def is_plain_linear(module: nn.Module) -> bool:
@@ -179,10 +199,13 @@ def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) 
     return SharedLinear(module, rows, factor)
 
 
-def describe_norm(found: FoundNorm | None, config: GuestConfig) -> nn.Module:
-    """Return our norm with the guest's weights, or only the input and output of an unknown kind of norm."""
+def describe_norm(found: FoundNorm | None, config: GuestConfig, why: str = "") -> nn.Module:
+    """Return our norm with the guest's weights, or only the input and output of an unknown kind of norm.
+
+    Without a norm, ``why`` says what is not known; by default, that there is none.
+    """
     if found is None:
-        return NotExposed("a norm at this location: there is none")
+        return NotExposed(why or "a norm at this location: there is none")
     if not found.kind:
         probes = {name: Probe("position", "model") for name in ("input", "output")}
         return NotExposed("the steps of its norms", **probes)
@@ -226,11 +249,6 @@ def describe_attention(found: FoundAttention, config: GuestConfig, index: int, *
         NotExposed("the output matrix of its heads") if found.output is None else linear(found.output, None, factor)
     )
     attention.rotary = None
-    if found.rotated:
-        rotary = config.rotary[index] if config.rotary else None
-        attention.rotary = (
-            NotExposed("the angles of its rotary positions") if rotary is None else PartialRotaryEncoding(rotary)
-        )
     if call is None:
         attention.query, attention.key = NotExposed(ATTENTION), NotExposed(ATTENTION)
         attention.__dict__["scale"] = None
@@ -240,10 +258,9 @@ def describe_attention(found: FoundAttention, config: GuestConfig, index: int, *
     if config.n_key_heads:
         attention.score_cap = call.cap
         attention.window = config.windows[index] if config.windows else None
-        for name in ("query_norm", "key_norm"):
-            norm = getattr(found, name)
-            if norm is not None:
-                setattr(attention, name, NotExposed("the norms of its queries and keys"))
+    for name in ("query_norm", "key_norm"):
+        if (norm := getattr(found, name)) is not None:
+            setattr(attention, name, norm.module)
     return attention
 
 
@@ -307,9 +324,9 @@ def describe_layer(found: FoundLayer, config: GuestConfig, index: int, *, causal
     layer.feed_forward = describe_feed_forward(found.feed_forward, config, factor=found.factors[1])
     for name, child in list(layer.named_children()):
         if isinstance(child, LayerNorm | RMSNorm):
-            setattr(layer, name, describe_norm(found.norms.get(name), config))
+            setattr(layer, name, describe_norm(found.norms.get(name), config, "" if found.order else found.unexplained))
     if not found.order:
         for stage in list(layer.residual):
             if stage.startswith("after"):
-                del layer.residual[stage]
+                layer.residual[stage] = NotExposed(found.unexplained)
     return layer

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
-from transformer.guests.partial_rotary import Rotary
 from transformer.pictures.image_patches import ImageInput
 
 
@@ -22,7 +21,6 @@ class GuestConfig(ModelConfig):
         head_width: d_k where it is not d_model / n_heads.
         n_key_heads: Number of heads of keys and values; 0 for the paper's attention.
         windows: Attention windows, one per layer.
-        rotary: Rotary settings, one per layer.
         score_cap: See ``GroupedQueryAttention``.
         gated: Whether the feed-forward layers are gated.
         block: "sequential" or "parallel".
@@ -45,7 +43,6 @@ class GuestConfig(ModelConfig):
     block: str = "sequential"
     final_norm: bool = False
     windows: tuple[int | None, ...] = ()
-    rotary: tuple[Rotary, ...] = ()
     score_cap: float | None = None
     embedding_scale: float = 1.0
     decoder_heads: int = 0

@@ -18,7 +18,7 @@ from transformer.guests.attention_function import GuestPass, current_pass, show,
 from transformer.guests.guest_config import GuestConfig
 from transformer.guests.half_precision import HALF_TYPES, keep_half
 from transformer.guests.output_heads import Pooling, ScaledProjection, TokenHead
-from transformer.guests.structure import Factor, FoundFeedForward, FoundLayer, FoundStack, find_norm
+from transformer.guests.structure import Factor, FoundFeedForward, FoundLayer, FoundStack, find_norm, is_norm
 from transformer.guests.text_cache import TextCache, cache_argument
 from transformer.guests.trial_pass import Trial, close, same
 from transformer.layer_norm import LayerNorm, RMSNorm
@@ -67,9 +67,7 @@ class GuestStack(nn.Module):
         super().__init__()
         self.pad_id: int | None = None
         self.embedding = _describe_embedding(found, config)
-        self.position_bias = None
-        if "relative" in found.kinds:
-            self.position_bias = parts.NotExposed("the table of its relative positions")
+        self.position_bias: nn.Module | None = None
         self.layers = nn.ModuleList(
             parts.describe_layer(layer, config, index, causal=causal) for index, layer in enumerate(found.layers)
         )
@@ -193,8 +191,7 @@ class GuestModel(Model):
                 break
             children = dict(module.named_children())
             if part not in children:
-                between = part.startswith("after_") and isinstance(module, nn.ModuleDict)
-                return parts.not_exposed("the residual stream between its sub-layers") if between else None
+                return None
             module = children[part]
         return parts.not_exposed(module.what) if isinstance(module, parts.NotExposed) else None
 
@@ -281,7 +278,7 @@ class GuestModel(Model):
     def stack_outputs(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the output of each stack for what its network receives: token ids, or the pixels of an image."""
         if (pixels := given.get("pixel_values")) is not None:
-            return {"encoder": self._hidden("encoder", self.network, (1, 0), pixel_values=pixels)}
+            return {"encoder": self._hidden("encoder", self.network, (len(pixels), 0), pixel_values=pixels)}
         ids = given["input_ids"]
         if not self.config.has_encoder:
             return {"decoder": self.decode(ids)}
@@ -365,7 +362,7 @@ def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
             stack.vocabulary_projection, norm = token_head
             _Watch(model, "head", trial.overwritten).attach_norm(norm, stack.vocabulary_projection.norm)
             model.probes = name_probes(model)
-        return
+            return
     with torch.inference_mode():
         plain = head(hidden) if head.in_features == hidden.shape[-1] else None
     if plain is not None and plain.shape == logits.shape:
@@ -404,9 +401,10 @@ def _projection(head: nn.Linear, *, scale: float, cap: float | None, bias: Tenso
 
 def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Module, nn.Module] | None:
     """Return our ``TokenHead``, norm(f(x W + b)) Eᵀ + c, and its norm, if the guest has these layers."""
-    dense = next((e for e in trial.events if parts.is_plain_linear(e.module) and same(e.input, hidden)), None)
+    dense = next((e for e in trial.events if parts.is_plain_linear(e.module) and close(e.input, hidden)), None)
     last = next((e for e in trial.events if e.module is head), None)
-    norm = None if last is None else next((e for e in trial.events if e.inputs and same(e.output, last.input)), None)
+    norms = (e for e in trial.events if is_norm(e.module) and last is not None and same(e.output, last.input))
+    norm = next(norms, None)
     if dense is None or last is None or norm is None:
         return None
     found = find_norm(norm)
@@ -427,7 +425,7 @@ def _classifier(model: GuestModel, hidden: Tensor, trial: Trial) -> nn.Module:
     """Return our ``FirstTokenClassifier``, f(x₀ W + b) C + c, if the guest has these layers."""
     unknown = model.classifier
     linear = [event for event in trial.events if parts.is_plain_linear(event.module)]
-    dense = next((event for event in linear if same(event.input, hidden[:, 0])), None)
+    dense = next((event for event in linear if close(event.input, hidden[:, 0])), None)
     last = next((event for event in linear if trial.logits is not None and same(event.output, trial.logits)), None)
     if dense is None or last is None:
         return unknown
@@ -707,6 +705,17 @@ class _Hooks(_Watch):
         self.before(module, change)
         for id in there:
             module._forward_pre_hooks.move_to_end(id)
+
+
+def connect_bias(model: GuestModel, name: str, found: FoundStack, bias: parts.SharedBias) -> None:
+    """Record what a guest reads of its table of relative positions, [query, key, head], through ``bias.values``."""
+
+    def show(_: GuestPass, __: Tensor, output: Tensor) -> Tensor:
+        given = output.permute(2, 0, 1)[None]
+        shown = bias.values(given)
+        return output if shown is given else shown[0].permute(1, 2, 0)
+
+    _Watch(model, name, found.overwritten).after(bias.source, show)
 
 
 def _normed(norm: Any, x: Tensor) -> Tensor:

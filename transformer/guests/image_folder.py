@@ -9,7 +9,7 @@ from typing import Any
 from transformer.errors import CheckpointError
 from transformer.guests.folder import read_json
 from transformer.pictures.image_patches import ImageInput
-from transformer.pictures.preprocessing import Preprocessing, preprocessing_of
+from transformer.pictures.preprocessing import preprocessing_of
 
 PREPROCESSOR, PROCESSOR = "preprocessor_config.json", "processor_config.json"
 _MOST_PATCHES = 4096
@@ -52,20 +52,18 @@ def image_input(folder: Path, fields: Mapping[str, Any], theirs: Any) -> ImageIn
         raise CheckpointError(f"patch_size is {patch!r}: only images cut into patches can be shown")
     if getattr(theirs, "num_channels", 3) != 3:
         raise CheckpointError(f"num_channels is {theirs.num_channels}: only images in colour can be read")
-    preprocessing = _preprocessing(folder, fields, theirs)
-    found = ImageInput(preprocessing, (sides[0], sides[1]))
+    stored = _stored(folder)
+    settings = _defaults(str(stored.get("image_processor_type") or ""), str(fields.get("model_type")))
+    if stored:
+        settings |= {name: value for name, value in stored.items() if value is not None}
+    else:
+        side = getattr(theirs, "image_size", 224)
+        usual = {"do_resize": True, "resample": 2, "do_rescale": True, "rescale_factor": 1 / 255}
+        settings = {**usual, **settings, "size": side, "crop_size": side, "default_to_square": True}
+    found = ImageInput(preprocessing_of(settings), (sides[0], sides[1]), assumed=not stored)
     if not 0 < found.n_patches <= _MOST_PATCHES:
         raise CheckpointError(f"an image has {found.n_patches} patches; it must have 1 to {_MOST_PATCHES}")
     return found
-
-
-def _preprocessing(folder: Path, fields: Mapping[str, Any], theirs: Any) -> Preprocessing:
-    stored = _stored(folder)
-    defaults = _defaults(str(stored.get("image_processor_type") or ""), str(fields.get("model_type")))
-    if not stored and not defaults:
-        side = getattr(theirs, "image_size", 224)
-        defaults = {"do_resize": True, "size": side, "resample": 2, "do_rescale": True, "rescale_factor": 1 / 255}
-    return preprocessing_of({**defaults, **{name: value for name, value in stored.items() if value is not None}})
 
 
 def _stored(folder: Path) -> dict[str, Any]:

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.errors import CheckpointError
-from transformer.guests.position_kinds import find_positions
-from transformer.guests.structure import FoundStack, find_stacks
+from transformer.guests.structure import FoundStack, find_stacks, kind_of_rows
 from transformer.guests.trial_pass import Trial, close, trial_pass
 from transformer.pictures.image_patches import ImageInput
 
@@ -30,8 +29,10 @@ def tried_on_images(network: nn.Module, image: ImageInput) -> tuple[dict[str, Fo
         ids = {"encoder": torch.zeros(1, len(_read(trial, stack)), dtype=torch.long)}
         stack.position_rows = _position_rows(trial, stack, _read(trial, stack), image)
         _check_order(network, stack, image, pixels)
-        n_before = len(stack.position_rows) - image.n_patches
-        find_positions(network, [stack], {"pixel_values": pixels}, n_before=n_before, columns=image.columns)
+        rows = stack.position_rows[len(stack.position_rows) - image.n_patches :]
+        stack.added = ""
+        if not close(rows, rows[:1].expand_as(rows)):
+            stack.added, _ = kind_of_rows(stack.position_rows, 0, trained=_has_table(network, rows))
     return stacks, ids, trial
 
 
@@ -55,6 +56,13 @@ def _position_rows(trial: Trial, stack: FoundStack, read: Tensor, image: ImageIn
                 rows[n_before:] = read[n_before:] - projected
                 return rows
     raise _other_tokens()
+
+
+def _has_table(network: nn.Module, rows: Tensor) -> bool:
+    """Whether a network has a trained table of rows as wide as ``rows``, perhaps for another size of images."""
+    tables = [each.weight for each in network.modules() if isinstance(each, nn.Embedding)]
+    tables += [each for each in network.parameters() if each.ndim == 3 and len(each) == 1]
+    return any(each.requires_grad and each.shape[-1] == rows.shape[-1] and each.shape[-2] > 3 for each in tables)
 
 
 def _check_order(network: nn.Module, stack: FoundStack, image: ImageInput, pixels: Tensor) -> None:

@@ -31,9 +31,7 @@ from transformer.guests.half_precision import fill_placeholders, kept_half, plac
 from transformer.guests.image_folder import image_class, image_input
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.lora import Change
-from transformer.guests.partial_rotary import PartialRotaryEncoding
-from transformer.guests.position_kinds import find_positions
-from transformer.guests.rotary_settings import rotary_of
+from transformer.guests.position_kinds import describe_positions
 from transformer.guests.structure import FoundStack, check_layers, find_stacks
 from transformer.guests.tensors import Tensors, all_finite, check_layers_fit, count, open_tensors
 from transformer.guests.trial_pass import N_SOURCE, longest_trial, trial_inputs, trial_pass
@@ -314,6 +312,7 @@ def described(network: nn.Module, config: GuestConfig) -> GuestModel:
     model, passes = GuestModel(config, network, stacks), trial_inputs(config, network)
     with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
         model.agreement = compare_passes(model, passes)
+        describe_positions(model, stacks, passes[-1])
     if trial.logits is not None and config.image is None:
         with torch.inference_mode():
             describe_output(model, list(model.stack_outputs(passes[0]).values())[-1], trial)
@@ -331,7 +330,6 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
     trial = trial_pass(network, inputs)
     factors = [float(factor)] if isinstance(factor, (int, float)) and factor else []
     stacks = find_stacks(network, trial, ids=ids, factors=factors)
-    find_positions(network, stacks.values(), inputs)
     return stacks, ids, trial
 
 
@@ -349,18 +347,15 @@ def _with_names(config: GuestConfig, network: Any, stack: FoundStack) -> GuestCo
     return replace(config, image=image, pooling=pooling, **sizes)
 
 
-def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, FoundStack]) -> GuestConfig:
+def _settled(config: GuestConfig, network: Any, stacks: Mapping[str, FoundStack]) -> GuestConfig:
     """Return the config completed by the results of the trial pass."""
     stack = stacks.get("decoder") or stacks["encoder"]
     layer = stack.layers[-1]
     attention, fed = layer.self_attention, layer.feed_forward
     norm = layer.norms.get("self_attention_norm") or next(iter(layer.norms.values()), None)
-    positions = next(iter(stack.kinds), "none")
     changes: dict[str, Any] = {
         "n_encoder_layers": len(stacks["encoder"].layers) if "encoder" in stacks else 0,
         "n_decoder_layers": len(stacks["decoder"].layers) if "decoder" in stacks else 0,
-        "positions": positions,
-        "position_kinds": tuple((name, each.kinds) for name, each in stacks.items()),
         "norm": "post" if layer.order == "post" else "pre",
         "block": "parallel" if layer.order == "parallel" else "sequential",
         "rms_norm": norm is not None and norm.kind == "rms",
@@ -390,8 +385,7 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
             changes["n_key_heads"] = n_heads
     else:
         changes["n_key_heads"] = 0
-    config = replace(config, **changes)
-    return replace(config, rotary=_rotary(config, network, stack)) if positions == "rotary" else config
+    return replace(config, **changes)
 
 
 def _switch_lengths(settings: Any) -> Iterator[int]:
@@ -423,31 +417,6 @@ def _is_tied(network: Any, stack: FoundStack) -> bool:
 def _window(module: nn.Module) -> int | None:
     found = getattr(module, "sliding_window", None)
     return found if isinstance(found, int) and found > 0 else None
-
-
-def _rotary(config: GuestConfig, network: Any, stack: FoundStack) -> tuple[Any, ...]:
-    """Return the rotary settings of each layer, or none if ours do not reproduce all numbers."""
-    values = Values({name: value for name, value in network.config.to_dict().items() if value is not None})
-    found = []
-    for layer in stack.layers:
-        attention = layer.self_attention
-        try:
-            rotary = rotary_of(values, config.d_head, base=10_000.0, share=1.0)
-        except CheckpointError:
-            return ()
-        if not turns_alike(attention, PartialRotaryEncoding(rotary)):
-            return ()
-        found.append(rotary)
-    return tuple(found)
-
-
-def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
-    """Return whether ``rotary`` maps the guest's unrotated queries to those its attention received."""
-    if attention.unturned is None or attention.call is None:
-        return False
-    query = attention.call.query
-    given = attention.unturned.reshape(query.shape[2], query.shape[1], query.shape[3]).transpose(0, 1)[None]
-    return bool(torch.allclose(rotary(given), query, atol=1e-4 * float(query.abs().max())))
 
 
 @contextmanager

@@ -17,7 +17,9 @@ from torch import Tensor, nn
 from transformer.errors import CheckpointError
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.guests.attention_function import AttentionCall
+from transformer.guests.described_layers import HalvedSinusoids
 from transformer.guests.trial_pass import Event, Trial, close, same
+from transformer.positions import sinusoidal_encoding
 
 Factor: TypeAlias = float | Tensor
 
@@ -65,7 +67,6 @@ class FoundAttention:
     output: nn.Module | None = None
     query_norm: FoundNorm | None = None
     key_norm: FoundNorm | None = None
-    rotated: bool = False
     unturned: Tensor | None = None  # queries before rotary positions: [position, head · channel]
 
 
@@ -99,6 +100,7 @@ class FoundLayer:
         order: "pre", "post", "parallel", or "" if no sum of the parts reproduces the output of the block.
         norms: Norms by our names.
         factor: Factor of each sub-layer's output before it is added.
+        unexplained: What is not known of the sums, where ``order`` is "".
     """
 
     block: nn.Module
@@ -109,6 +111,7 @@ class FoundLayer:
     factors: tuple[Factor, Factor] = (1.0, 1.0)
     norms: dict[str, FoundNorm] = field(default_factory=dict)
     shares_norm: bool = False  # one norm for attention and feed-forward
+    unexplained: str = "what its layers add to the residual stream"
 
 
 @dataclass
@@ -119,8 +122,7 @@ class FoundStack:
         carrier: The smallest module whose output is the stack's.
         settles: Whether that output comes from the final norm rather than from the last layer.
         position_rows: What is added to each patch of an image and to the tokens before them, [position, model].
-        kinds: How positions are encoded: "learned", "sinusoidal", "rotary", "relative", "alibi" or "unknown"; none,
-            one or several.
+        added: Kind of the rows that are added to the tokens: "learned", "sinusoidal", "unknown", or "" for none.
         sines: The row of position 0 and the number of steps of a table of sines, then cosines (``HalvedSinusoids``).
     """
 
@@ -140,7 +142,7 @@ class FoundStack:
     sums: bool  # whether token + position is the input of the first layer or of the embedding's norm
     overwritten: set[int]  # modules whose output is later changed in place
     position_rows: Tensor | None = None
-    kinds: tuple[str, ...] = ()
+    added: str = ""
     sines: tuple[int, float] | None = None
 
     @property
@@ -260,9 +262,11 @@ def _stack(
     factors: Sequence[float],
     since: int,
 ) -> FoundStack:
-    layers = [_layer(trial, block, attentions, factors) for block in blocks]
+    names = (item for module in network.modules() for item in vars(module).items())
+    scalings = {float(value) for name, value in names if name.endswith("attention_scaling")} - {1.0}
+    layers = [_layer(trial, block, attentions, factors, sorted(scalings)) for block in blocks]
     last = blocks[-1]
-    behind = [event for event in trial.events if event.started > last.ended and _is_norm(event.module)]
+    behind = [event for event in trial.events if event.started > last.ended and is_norm(event.module)]
     final = next((event for event in behind if same(event.input, last.output)), None)
     holder = blocks[0].name.rsplit(".", 1)[0]  # name of the list of layers
     name = holder.rsplit(".", 1)[0] if "." in holder else ""
@@ -296,8 +300,12 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     others = [event for event in before if event is not tokens and event.output.shape[-1] == width]
     positions = next((event for event in others if _find_table(event)[0]), None)
     position_name, position_offset = ("", 0) if positions is None else _find_table(positions)
+    added_kind, sines = "", None
+    if positions is not None:
+        table = getattr(positions.module, position_name)
+        added_kind, sines = kind_of_rows(table.detach(), position_offset, trained=table.requires_grad)
     norm = next(
-        (event for event in reversed(before) if _is_norm(event.module) and same(event.output, first.input)), None
+        (event for event in reversed(before) if is_norm(event.module) and same(event.output, first.input)), None
     )
     total = first.input if norm is None else norm.input
     scale, sums, segment, segments = None, False, None, None
@@ -313,6 +321,8 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
             if not sums:
                 segment = (added - tokens.output * scale)[0, 0].clone()
                 segments = next((each.module for each in tables if _is_row(each, segment)), None)
+    if scale is None and positions is None:
+        added_kind = "unknown"  # the first vectors are not those of the tokens
     return {
         "token_table": None if tokens is None else tokens.module,
         "token_scale": scale,
@@ -323,6 +333,8 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
         "segment": segment,
         "segment_module": segments,
         "sums": sums,
+        "added": added_kind,
+        "sines": sines,
     }
 
 
@@ -330,6 +342,22 @@ def _is_row(table: Event, row: Tensor) -> bool:
     """Whether a table looked up the same row at each position."""
     found = table.output.reshape(-1, table.output.shape[-1])
     return found.shape[-1] == len(row) and close(found, row.expand_as(found))
+
+
+def kind_of_rows(table: Tensor, offset: int, *, trained: bool) -> tuple[str, tuple[int, float] | None]:
+    """Return the kind of the rows from ``offset`` on, and the numbers of their sines if these precede the cosines."""
+    rows, width = table[offset : offset + 256], table.shape[-1]
+    if offset == 0 and width % 2 == 0 and close(rows, sinusoidal_encoding(len(rows), width)):
+        return "sinusoidal", None
+    half = width // 2
+    for steps in (float(half), float(half - 1)):
+        if (
+            width % 2 == 0
+            and steps > 0
+            and close(rows, HalvedSinusoids(width, offset=offset, steps=steps)(len(rows))[0])
+        ):
+            return "sinusoidal", (offset, steps)
+    return ("learned" if trained else "unknown"), None
 
 
 def _find_table(event: Event) -> tuple[str, int]:
@@ -346,10 +374,12 @@ def _find_table(event: Event) -> tuple[str, int]:
     return "", 0
 
 
-def _layer(trial: Trial, block: Event, attentions: Sequence[Event], factors: Sequence[float]) -> FoundLayer:
+def _layer(
+    trial: Trial, block: Event, attentions: Sequence[Event], factors: Sequence[float], scalings: Sequence[float]
+) -> FoundLayer:
     inside = trial.inside(block)
     own = [event for event in attentions if event.within(block) or event is block]
-    found = [_attention(trial, inside, event, _call_of(trial, event)) for event in own[:2]]
+    found = [_attention(inside, event, _call_of(trial, event), scalings) for event in own[:2]]
     outputs = {id(each.output) for each in found if each.output is not None}
     parts = {id(part) for event in own for part in event.module.modules()} | outputs
     rest = [event for event in inside if id(event.module) not in parts]
@@ -367,26 +397,30 @@ def _call_of(trial: Trial, event: Event) -> AttentionCall | None:
     return calls[runs.index(event)] if len(calls) == len(runs) else None
 
 
-def _attention(trial: Trial, inside: Sequence[Event], event: Event, call: AttentionCall | None) -> FoundAttention:
+def _attention(
+    inside: Sequence[Event], event: Event, call: AttentionCall | None, scalings: Sequence[float]
+) -> FoundAttention:
     found = FoundAttention(event.module, call)
     if call is None:
         behind = [each for each in inside if each.within(event) and _is_linear(each.module)]
         last = behind[-1] if len(behind) > 1 and not same(behind[-1].input, behind[0].input) else None
-        whole = last is not None and last.output.shape == last.input.shape == event.output.shape
-        found.output = last.module if last is not None and whole else None
+        if last is None or not last.output.shape == last.input.shape == event.output.shape:
+            after = (each for each in inside if each.started > event.ended and _is_linear(each.module))
+            last = next((each for each in after if same(each.input, event.output)), None)  # W_O follows the attention
+        found.output = None if last is None else last.module
         return found
     linear = [each for each in inside if _is_linear(each.module)]
     found.output = next((each.module for each in linear if same(each.input, call.context)), None)
     own = [each for each in linear if each.within(event) and each.module is not found.output]
-    norms = [each for each in inside if each.within(event) and _is_norm(each.module)]
+    norms = [each for each in inside if each.within(event) and is_norm(each.module)]
     value = _heads_as_columns(call.value)
     found.value = next((p for each in own if (p := _columns(each, each.output, value, rows=None))), None)
     first = slice(0, 1)  # position 0, where rotary positions change nothing
     for name, heads in (("query", call.query), ("key", call.key)):
         wanted = _heads_as_columns(heads)
         projection = next(
-            (p for factor in (1.0, heads.shape[-1] ** -0.5) for each in own
-             if (p := _columns(each, each.output * factor, wanted, rows=first, factor=factor))),
+            (p for scaling in (1.0, *scalings) for factor in (1.0, heads.shape[-1] ** -0.5) for each in own
+             if (p := _columns(each, each.output * factor, wanted, rows=first, factor=factor, scaling=scaling))),
             None,
         )  # fmt: skip
         if projection is None:
@@ -394,19 +428,15 @@ def _attention(trial: Trial, inside: Sequence[Event], event: Event, call: Attent
                 given, gave = _rows(norm.input, wanted.shape[0]), _rows(norm.output, wanted.shape[0])
                 if gave is None or given is None or gave.shape[1] != wanted.shape[1]:
                     continue
-                if torch.equal(gave[first].sort(dim=1).values, wanted[first].sort(dim=1).values):
+                if any(_same_values(gave[first] * scaling, wanted[first]) for scaling in (1.0, *scalings)):
                     projection = next((p for each in own if (p := _columns(each, each.output, given, rows=None))), None)
                     setattr(found, f"{name}_norm", find_norm(norm))
                     if name == "query":
                         found.unturned = gave
-                    found.rotated = found.rotated or not close(gave, wanted)
                     break
         setattr(found, name, projection)
-        if projection is not None and getattr(found, f"{name}_norm") is None:
-            whole = _applied(projection, own)
-            found.rotated = found.rotated or whole is None or not close(whole, wanted)
-            if name == "query":
-                found.unturned = whole
+        if name == "query" and projection is not None and found.query_norm is None:
+            found.unturned = _applied(projection, own)
     return found
 
 
@@ -414,6 +444,11 @@ def _applied(projection: FoundProjection, events: Sequence[Event]) -> Tensor | N
     output = next(each.output for each in events if each.module is projection.module)[0]
     chosen = output if projection.rows is None else output[:, projection.rows]
     return chosen * projection.factor
+
+
+def _same_values(one: Tensor, other: Tensor) -> bool:
+    """Whether each row of one tensor has the numbers of the other's, in any order."""
+    return torch.equal(one.sort(dim=1).values, other.sort(dim=1).values)
 
 
 def _heads_as_columns(heads: Tensor) -> Tensor:
@@ -430,15 +465,26 @@ def _rows(tensor: Tensor, n_positions: int) -> Tensor | None:
 
 
 def _columns(
-    event: Event, output: Tensor, wanted: Tensor, *, rows: slice | None, factor: float = 1.0
+    event: Event,
+    output: Tensor,
+    wanted: Tensor,
+    *,
+    rows: slice | None,
+    factor: float = 1.0,
+    scaling: float = 1.0,
 ) -> FoundProjection | None:
-    """Return which columns of a linear layer's output are the columns ``wanted``, in any order."""
+    """Return which columns of a linear layer's output are the columns ``wanted``, in any order.
+
+    A rotation may multiply those that rotate by ``scaling``.
+    """
     if output.ndim != 3 or output.shape[1] != wanted.shape[0] or output.shape[2] < wanted.shape[1]:
         return None
     given, wanted = (output[0], wanted) if rows is None else (output[0, rows], wanted[rows])
     if given.shape == wanted.shape and torch.equal(given, wanted):
         return FoundProjection(event.module, None, factor)
-    places: dict[tuple[float, ...], int] = {tuple(column): place for place, column in enumerate(given.T.tolist())}
+    places: dict[tuple[float, ...], int] = {}
+    for columns in (given, given * scaling):
+        places |= {tuple(column): place for place, column in enumerate(columns.T.tolist())}
     found = [places.get(tuple(column), -1) for column in wanted.T.tolist()]
     if min(found) < 0 or len(set(found)) < len(found):
         return None
@@ -510,7 +556,7 @@ def _order(
     """Set the order of norms and the sums of the residual stream by trying each order on the numbers."""
     stream, total = block.input, block.output
     inside = [event.shaped_like(stream) for event in inside]
-    norms = [event for event in inside if _is_norm(event.module) and event.output.shape == stream.shape]
+    norms = [event for event in inside if is_norm(event.module) and event.output.shape == stream.shape]
     first = _attention_update(layer.self_attention, inside, own[0])
     fed = None
     reads = None
@@ -556,17 +602,24 @@ def _order(
         layer.shares_norm = fed_norm is not None and fed_norm is reader_norm
         return
     one = next((norm for norm in norms if close(norm.input, stream + first)), None)
-    if one is None:
-        return
-    two = one if second is None else next((norm for norm in norms if close(norm.input, one.output + second)), None)
-    if two is None:
-        return
-    three = next((norm for norm in norms if close(norm.input, two.output + fed) and same(norm.output, total)), None)
-    if three is not None:
+    two, three = one, None
+    if one is not None and second is not None:
+        two = next((norm for norm in norms if close(norm.input, one.output + second)), None)
+    if two is not None:
+        three = next((norm for norm in norms if close(norm.input, two.output + fed) and same(norm.output, total)), None)
+    if one is not None and three is not None:
         layer.order = "post"
         layer.norms = _found(self_attention_norm=one, feed_forward_norm=three)
         if second is not None:
             layer.norms |= _found(cross_attention_norm=two)
+        return
+    layer.unexplained = "the sums of its layers: input + attention + feed-forward layer is not their output"
+    for own_factor, fed_factor, factor in tried:
+        rest = total - stream - a * own_factor - f * fed_factor - (0.0 if second is None else second * factor)
+        third = next((each for each in inside if close(each.output * factor, rest)), None)
+        if third is not None:
+            layer.unexplained += f", because they also add that of {type(third.module).__name__}"
+            return
 
 
 def _channel_factors(inside: Iterable[Event], update: Tensor) -> Tensor | None:
@@ -625,7 +678,8 @@ def find_norm(event: Event) -> FoundNorm:
     return FoundNorm(module, "", epsilon, 0.0)
 
 
-def _is_norm(module: nn.Module) -> bool:
+def is_norm(module: nn.Module) -> bool:
+    """Whether a module is a norm, by its name."""
     return "norm" in type(module).__name__.lower() and not any(True for _ in module.children())
 
 

@@ -4,13 +4,11 @@ Everything is read from the modules, nothing from a table of models.
 """
 
 from dataclasses import dataclass
-from types import NoneType
 
 from torch import nn
 
 from transformer.guests.described_layers import GatedFeedForward, ParallelLayer, SandwichLayer
-from transformer.guests.partial_rotary import PartialRotaryEncoding
-from transformer.guests.rotary_scaling import FactorScaling, LinearScaling, Llama3Scaling, LongRope, Yarn
+from transformer.guests.rotary_positions import RotaryPositions
 from transformer.layer_norm import RMSNorm
 from transformer.layers.positional_encodings import rotary_of
 from transformer.models import Model
@@ -20,14 +18,7 @@ NORMS = {
     "LayerNorm": r"N(x) = \gamma\,\frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta",
     "RMSNorm": r"N(x) = \gamma\,\frac{x}{\sqrt{\operatorname{mean}(x^2) + \varepsilon}}",
 }
-_SCALINGS = {
-    NoneType: "nothing",
-    FactorScaling: "one factor per pair",
-    LinearScaling: "one factor",
-    Llama3Scaling: "Llama 3",
-    Yarn: "YaRN",
-    LongRope: "LongRoPE",
-}
+_SCALINGS = {"linear": "one factor", "llama3": "Llama 3", "yarn": "YaRN", "longrope": "LongRoPE"}
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,7 @@ def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> La
     if (encoding := stack.embedding.position_encoding) is not None:
         name = "learned" if isinstance(encoding, LearnedEncoding) else "sines and cosines"
         where, formula = "added to the embedding", r"x = E[\text{id}] + P[\text{pos}]"
-    if isinstance(attention.rotary, RotaryEncoding | PartialRotaryEncoding):
+    if isinstance(attention.rotary, RotaryEncoding | RotaryPositions):
         name, where = "rotary", "in every layer: queries and keys are rotated"
         formula = r"s_{ij} \propto (R_i\, q_i) \cdot (R_j\, k_j)"
     elif stack.position_bias is not None:
@@ -102,9 +93,14 @@ def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> La
     facts = (
         ("kind of positions", name),
         ("where they enter", where),
-        ("wavelengths stretched by", _SCALINGS[type(rotary_of(attention).scaling)]),
+        ("wavelengths stretched by", _stretched_by(attention)),
     )
     return LayerPart("positions", formula, facts)
+
+
+def _stretched_by(attention: nn.Module) -> str:
+    rotary = rotary_of(attention)
+    return _SCALINGS.get(rotary.way, "one factor per pair") if rotary.is_stretched else "nothing"
 
 
 def _attention(attention: nn.Module) -> LayerPart:

@@ -5,7 +5,6 @@ without changing the words. The scores show what happens as two tokens move apar
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -14,7 +13,7 @@ from torch import Tensor
 from transformer.attention import MultiHeadAttention
 from transformer.files.checkpoints import Checkpoint
 from transformer.guests.described_parts import not_exposed
-from transformer.guests.partial_rotary import Rotary
+from transformer.guests.rotary_positions import Rotary, plain_rotary, rotate
 from transformer.models import Model
 from transformer.positions import RelativePositionBias, alibi_slopes, sinusoidal_encoding
 from transformer.probes import Edit, record
@@ -61,7 +60,7 @@ def shift_encoding(encoding: np.ndarray, distance: int) -> np.ndarray:
 
 def rotary_of(attention: MultiHeadAttention) -> Rotary:
     """Return which channels a layer rotates and how fast; in our own models all, with base 10,000."""
-    return getattr(attention.rotary, "rotary", None) or Rotary(attention.d_head)
+    return getattr(attention.rotary, "rotary", None) or plain_rotary(attention.d_head)
 
 
 def own_rotary_angles(attention: MultiHeadAttention, n_distances: int, *, n_positions: int) -> np.ndarray:
@@ -88,14 +87,13 @@ def rotary_table(rotary: Rotary, n_positions: int) -> np.ndarray:
 
 
 def stretched_pairs(rotary: Rotary, n_positions: int) -> tuple[int, int, int]:
-    """Return how many of a layer's pairs of channels scaling leaves alone, slows fully, and slows partly.
+    """Return how many of a layer's pairs of channels keep their speed, are slowed down most, and less than that.
 
-    "Fully" means by ``scaling.factor``, in a text of ``n_positions`` tokens.
+    The speeds are those in a text of ``n_positions`` tokens.
     """
-    plain = replace(rotary, scaling=None).frequencies(n_positions)
-    slower = plain / rotary.frequencies(n_positions)
-    kept = slower.isclose(torch.ones(()), rtol=1e-5)
-    slowed = slower.isclose(torch.tensor(rotary.scaling.factor), rtol=1e-5) & ~kept
+    slower = rotary.slowing(n_positions)
+    kept = slower.isclose(torch.ones(()), rtol=1e-4)
+    slowed = slower.isclose(slower.max(), rtol=1e-4) & ~kept
     return int(kept.sum()), int(slowed.sum()), int((~kept & ~slowed).sum())
 
 
@@ -203,25 +201,18 @@ def _replace_alibi(n_heads: int, places: Callable[[int], Tensor | None]) -> Call
 def _rerotate(attention: MultiHeadAttention, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
     """Return a function that replaces the rotation of [batch, head, position, channel] by another.
 
-    Base, width and scaling are those of this layer; its attention factor stays (``rotary_scaling``).
+    The angles are those of this layer; its attention factor stays.
     """
     rotary = rotary_of(attention)
 
     def turn(heads: Tensor) -> Tensor:
         n_positions = heads.shape[-2]
         angle = torch.arange(n_positions)[:, None] * rotary.frequencies(n_positions)  # [position, pair]
-        plain = _rotate(heads, -angle)
+        plain = rotate(heads, -angle, rotary, factor=1.0)
         wanted = places(n_positions)
-        return plain if wanted is None else _rotate(plain, angle[wanted])
+        return plain if wanted is None else rotate(plain, angle[wanted], rotary, factor=1.0)
 
     return turn
-
-
-def _rotate(heads: Tensor, angle: Tensor) -> Tensor:
-    """Rotate the first channels, as many as ``angle`` covers; the others stay."""
-    cosine, sine = angle.cos().to(heads), angle.sin().to(heads)
-    first, second, kept = heads.tensor_split((angle.shape[-1], 2 * angle.shape[-1]), dim=-1)
-    return torch.cat((first * cosine - second * sine, second * cosine + first * sine, kept), dim=-1)
 
 
 N_TEXTS = 16

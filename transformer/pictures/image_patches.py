@@ -35,11 +35,14 @@ class ImageInput:
         preprocessing: How an image becomes numbers.
         patch: (height, width) of a patch, in pixels.
         before: Names of the tokens before the patches: the class token, registers.
+        assumed: Whether the folder does not say how an image is prepared, so that its size is the config's and the rest
+            is usual for the type.
     """
 
     preprocessing: Preprocessing
     patch: tuple[int, int]
     before: tuple[str, ...] = ()
+    assumed: bool = False
 
     @property
     def rows(self) -> int:

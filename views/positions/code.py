@@ -2,7 +2,7 @@
 
 from transformer import positions
 from transformer.guests.described_layers import HalvedSinusoids
-from transformer.guests.partial_rotary import PartialRotaryEncoding
+from transformer.guests.rotary_positions import RotaryPositions
 from views.positions.positions_view_model import PositionsViewModel
 
 SOURCES = {
@@ -18,7 +18,7 @@ def sources(view_model: PositionsViewModel) -> tuple:
     """Return the code of this model's scheme, which may differ from the paper's; none if it has none."""
     stack = view_model.checkpoint.model.get_submodule(view_model.stack)
     used = (stack.embedding.position_encoding, stack.layers[0].self_attention.rotary)
-    own = tuple(kind for kind in (HalvedSinusoids, PartialRotaryEncoding) for part in used if isinstance(part, kind))
+    own = tuple(kind for kind in (HalvedSinusoids, RotaryPositions) for part in used if isinstance(part, kind))
     return own or SOURCES.get(view_model.scheme, ())
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from transformer import Checkpoint, Edit, Trace
 from transformer.attention import MultiHeadAttention
 from transformer.guests.described_layers import HalvedSinusoids
-from transformer.guests.partial_rotary import Rotary
+from transformer.guests.rotary_positions import Rotary
 from transformer.layers import positional_encodings
 from transformer.layers.positional_encodings import reordered_positions, without_positions
 from transformer.text.tokens import Token

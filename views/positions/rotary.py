@@ -2,23 +2,16 @@
 
 import streamlit as st
 
-from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
-from transformer.guests.partial_rotary import Rotary
-from transformer.guests.rotary_scaling import (
-    FactorScaling,
-    LinearScaling,
-    Llama3Scaling,
-    LongRope,
-    RotaryScaling,
-    Yarn,
-)
+from transformer.guests.rotary_positions import Rotary, plain_rotary
 from transformer.layers import positional_encodings
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import PageText, as_plain
 from views.positions.distance_figures import rotary_angles
 from views.positions.encoding_figures import CHANNELS, encoding_heatmap
 from views.positions.positions_view_model import LONGEST, PositionsViewModel
+
+_WAYS = {"yarn": "YaRN, Peng et al. 2023", "llama3": "Llama 3, Grattafiori et al. 2024"}
 
 
 def two_heatmaps(view_model: PositionsViewModel, text: PageText) -> None:
@@ -74,17 +67,19 @@ def angles(view_model: PositionsViewModel, text: PageText) -> None:
         ),
     )
     others = _other_layers(view_model, text)
-    if rotary == Rotary(config.d_head):
+    if rotary == plain_rotary(config.d_head):
         show_formula(
             rf"\theta_i = 10000^{{-2i/d_k}}, \qquad {_agreement()}",
             caption=" ".join([text["rotary_formula"].format(width=config.d_head), text["rotary_layouts"], *others]),
         )
         return
-    waves = rf"\theta_i = {rotary.base:g}^{{-2i/{rotary.width}}}"
+    waves = rf"\theta_i = {rotary.base:g}^{{-2i/{rotary.n_turned}}}"
     sizes = {"width": rotary.n_turned, "head": view_model.attention.d_head, "layer": view_model.layer}
-    said = [text["rotary_own"].format(**sizes), text["rotary_layouts"]]
-    if rotary.scaling is not None:
-        waves += rf", \qquad {_stretching_formula(rotary.scaling)}"
+    pairs = "(2i, 2i + 1)" if rotary.neighbours else f"(i, i + {rotary.n_turned}/2)"
+    layouts = "rotary_layouts_neighbours" if rotary.neighbours else "rotary_layouts"
+    said = [text["rotary_own"].format(**sizes, pairs=pairs), text[layouts]]
+    if rotary.is_stretched:
+        waves += r", \qquad \theta'_i = \theta_i / \lambda_i"
         said.append(_stretching(text, rotary, n_tokens))
     if (factor := rotary.attention_factor) != 1:
         said.append(text["rotary_factor"].format(factor=three_digits(factor), square=three_digits(factor**2)))
@@ -105,44 +100,19 @@ def _agreement(factor: str = "") -> str:
     return rf"\langle {factor}R_m q,\, {factor}R_n k \rangle = {square}\langle R_{{m-n}}\, q,\, k \rangle"
 
 
-def _stretching_formula(scaling: RotaryScaling) -> str:
-    """Return θ′ of θ, with the numbers of this model, whose rotation uses θ′."""
-    match scaling:
-        case LinearScaling(factor):
-            return rf"\theta'_i = \theta_i / {latex_notation(three_digits(factor))}"
-        case LongRope() | FactorScaling():
-            return r"\theta'_i = \theta_i / \lambda_i"
-        case Llama3Scaling(factor, low, high, length):
-            share = rf"\tfrac{{{length}\,\theta_i / 2\pi - {low:g}}}{{{high:g} - {low:g}}}"
-        case Yarn(factor, kept, slowed):
-            low, high = latex_notation(three_digits(kept)), latex_notation(three_digits(slowed))
-            share = rf"1 - \tfrac{{i - {low}}}{{{high} - {low}}}"
-    s = latex_notation(three_digits(factor))
-    return (
-        rf"\theta'_i = (1 - \gamma_i)\, \theta_i / {s} + \gamma_i\, \theta_i, \qquad "
-        rf"\gamma_i = \operatorname{{clamp}}\left({share},\, 0,\, 1\right)"
-    )
-
-
 def _stretching(text: PageText, rotary: Rotary, n_tokens: int) -> str:
-    scaling = rotary.scaling
-    if isinstance(scaling, LongRope):
-        long = n_tokens > scaling.original_length
-        factors = scaling.factors(n_tokens)
-        return text["rotary_longrope_long" if long else "rotary_longrope_short"].format(
-            least=three_digits(min(factors)),
-            most=three_digits(max(factors)),
-            length=scaling.original_length,
-            count=n_tokens,
-        )
-    if isinstance(scaling, FactorScaling):
-        least, most = (three_digits(choose(scaling.factors)) for choose in (min, max))
+    """Say how much slower than θ each pair rotates, λ, and by which method."""
+    slower = rotary.slowing(n_tokens)
+    least, most = three_digits(float(slower.min())), three_digits(float(slower.max()))
+    if rotary.long_thetas:
+        name = "rotary_longrope_long" if n_tokens > rotary.original_length else "rotary_longrope_short"
+        return text[name].format(least=least, most=most, length=rotary.original_length, count=n_tokens)
+    if least == most:
+        return text["rotary_linear"].format(factor=most)
+    way = _WAYS.get(rotary.way)
+    if way is None:
         return text["rotary_factors"].format(least=least, most=most)
-    factor = three_digits(scaling.factor)
-    if isinstance(scaling, LinearScaling):
-        return text["rotary_linear"].format(factor=factor)
     kept, slowed, between = positional_encodings.stretched_pairs(rotary, n_tokens)
-    way = "YaRN, Peng et al. 2023" if isinstance(scaling, Yarn) else "Llama 3, Grattafiori et al. 2024"
     return text["rotary_by_parts"].format(
-        way=way, pairs=rotary.n_turned // 2, kept=kept, slowed=slowed, between=between, factor=factor
+        way=way, pairs=rotary.n_turned // 2, kept=kept, slowed=slowed, between=between, factor=most
     )

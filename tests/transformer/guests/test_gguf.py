@@ -30,7 +30,6 @@ from transformer.__main__ import main
 from transformer.disk.gguf_file import GgufFile, is_gguf
 from transformer.guests.folder import fields_of
 from transformer.guests.opening import open_guest
-from transformer.guests.rotary_scaling import FactorScaling, Llama3Scaling
 from transformer.heads.role_files import load_corpus_roles
 
 pytest.importorskip("gguf")
@@ -76,14 +75,14 @@ def test_logits_and_maps_are_those_of_the_model_that_was_converted(case: str, tm
 def test_factors_of_a_tensor_are_llama_3s_stretching_also_far_behind(tmp_path: Path) -> None:
     """Short prompts agree without the factors; at position 8,191 a low frequency differs."""
     import transformers
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     rope = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
     rope |= {"original_max_position_embeddings": 8192, "rope_theta": 500_000.0}
     config = transformers.LlamaConfig(head_dim=64, rope_parameters=rope, max_position_embeddings=131_072)
     frequency = 1.0 / 500_000.0 ** (torch.arange(0, 64, 2, dtype=torch.float32) / 64)
-    expected = Llama3Scaling(32.0, 1.0, 4.0, 8192).stretched(frequency, 1)
-    found = FactorScaling(tuple(llama3_factors(config).tolist())).stretched(frequency, 1)
-    assert torch.allclose(found, expected, rtol=1e-6)
+    expected, _ = ROPE_INIT_FUNCTIONS["llama3"](config, None)
+    assert torch.allclose(frequency / llama3_factors(config), expected, rtol=1e-6)
     assert (8191 * (frequency - expected)).abs().max() > 1  # radians: the difference without the factors
 
 

@@ -154,17 +154,17 @@ def test_a_sentence_or_an_image_that_is_not_here_is_refused(opened: dict[str, tr
 
 
 def test_settings_that_the_file_leaves_out_are_those_of_its_class(folder: Path) -> None:
-    """An old file names few settings, or only its former class."""
+    """An old file names only its former class; without a file, the size is that of the config."""
     path = image_checkpoint("clip", folder / "old")
-    for stored in ({}, {"feature_extractor_type": "CLIPFeatureExtractor", "size": 32, "crop_size": 32}):
-        (path / "preprocessor_config.json").write_text(json.dumps(stored))
-        if not stored:
-            with pytest.raises(CheckpointError, match="doesn't match model"):  # 224 pixels by default
-                transformer.load(path)
-            continue
-        found = transformer.load(path).config.image.preprocessing
-        assert (found.shortest, found.crop, found.resample) == (32, (32, 32), 3)
+    old = {"feature_extractor_type": "CLIPFeatureExtractor", "size": 32, "crop_size": 32}
+    for stored, shortest, size in ((old, 32, None), (None, 0, (32, 32))):
+        file = path / "preprocessor_config.json"
+        file.unlink() if stored is None else file.write_text(json.dumps(stored))
+        image = transformer.load(path).config.image
+        found = image.preprocessing
+        assert (found.shortest, found.size, found.crop, found.resample) == (shortest, size, (32, 32), 3)
         assert found.mean == pytest.approx((0.48145466, 0.4578275, 0.40821073))
+        assert image.assumed == (stored is None)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ import transformer
 from tests.foreign_checkpoints import STRETCHED, foreign_checkpoint
 from transformer import Checkpoint
 from transformer.attention_maps.attention_arithmetic import query_arithmetic
-from transformer.guests.partial_rotary import Rotary
-from transformer.guests.rotary_scaling import Yarn, pair_that_turns
+from transformer.guests.rotary_positions import frequencies_of, plain_frequencies
 from transformer.layers.layer_anatomy import anatomy
 from transformer.layers.positional_encodings import rotary_of, stretched_pairs, without_positions
 from transformer.probes import record
@@ -32,17 +31,17 @@ def stretched(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Check
 
 def test_yarn_keeps_waves_that_turn_often_and_slows_those_that_turn_rarely() -> None:
     """Numbers of Qwen2.5's model card: 32,768 positions scaled by four, base 10⁶, heads of 128 channels."""
-    width, base, length = 128, 1e6, 32_768
-    kept, slowed = (pair_that_turns(times, width=width, base=base, length=length) for times in (32, 1))
-    plain = Rotary(width, base)
-    for pair, times in ((kept, 32), (slowed, 1)):
-        assert length * base ** (-2 * pair / width) == pytest.approx(2 * np.pi * times)
-    rotary = Rotary(width, base, Yarn(4.0, int(kept), int(slowed) + 1, 1.0))
-    ratio = (plain.frequencies(1) / rotary.frequencies(1)).numpy()
-    turns = length * plain.frequencies(1).numpy() / (2 * np.pi)
+    from transformers import Qwen2Config
+    from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
+
+    settings = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e6, "original_max_position_embeddings": 32_768}
+    heads = {"hidden_size": 256, "num_attention_heads": 2, "max_position_embeddings": 131_072}
+    (rotary,) = frequencies_of(Qwen2RotaryEmbedding(Qwen2Config(**heads, rope_parameters=settings)))
+    ratio = rotary.slowing(1).numpy()
+    turns = 32_768 * plain_frequencies(128, 1e6).numpy() / (2 * np.pi)
     np.testing.assert_allclose(ratio[turns > 36], 1, rtol=1e-5)
     np.testing.assert_allclose(ratio[turns < 0.7], 4, rtol=1e-5)
-    assert (np.diff(ratio) > -1e-5).all()
+    assert (np.diff(ratio) > -1e-5).all() and rotary.attention_factor == pytest.approx(0.1 * np.log(4) + 1)
     n_kept, n_slowed, between = stretched_pairs(rotary, 1)
     assert (n_kept, n_slowed) == ((ratio < 1 + 1e-4).sum(), (ratio > 4 - 1e-4).sum()) and between > 10
 

@@ -8,7 +8,7 @@ import torch
 
 import transformer
 from tests.transformer import tiny
-from transformer.guests.partial_rotary import PartialRotaryEncoding, Rotary
+from transformer.guests.rotary_positions import RotaryPositions, plain_rotary
 from transformer.layers import positional_encodings
 from transformer.layers.positional_encodings import (
     measured_position_scores,
@@ -42,10 +42,10 @@ def test_similarity_is_a_cosine_of_the_distance_alone():
 
 @pytest.mark.parametrize("n_turned", [16, 8])
 def test_the_table_of_a_rotary_model_is_what_its_encoding_multiplies_by(n_turned):
-    rotary = Rotary(n_turned, base=500.0)
+    rotary = plain_rotary(n_turned, 500.0)
     ones = torch.ones(1, 1, 12, 16)
     ones[..., n_turned // 2 :] = 0.0  # a pair (1, 0) is rotated to (cos, sin)
-    turned = PartialRotaryEncoding(rotary)(ones)[0, 0]
+    turned = RotaryPositions(rotary)(ones)[0, 0]
     np.testing.assert_allclose(positional_encodings.rotary_table(rotary, 12), turned[:, :n_turned], atol=1e-6)
 
 
