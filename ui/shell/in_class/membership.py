@@ -71,9 +71,12 @@ def join(typed: str) -> None:
     who = student_id(code, browser)
     # A text for a network address, another one in each process; "" for this machine.
     origin = hmac.new(_SECRET, ip_address.encode(), "sha256").hexdigest()[:16] if ip_address else ""
+
+    def change(state: Class) -> Class:
+        return classes.join(state, who, now=now, origin=origin)
+
     try:
-        join = lambda state: classes.join(state, who, now=now, origin=origin)  # noqa: E731
-        found = class_store().change(code, join) if code else None
+        found = class_store().change(code, change) if code else None
     except StoreError:
         st.session_state[_NOTE] = "unreachable"  # the next run tries again
         return None
