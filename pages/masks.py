@@ -3,51 +3,45 @@
 import streamlit as st
 
 from transformer.errors import NotFiniteError
-from transformer.runs.head_places import Head
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
-from ui.lab.experiments import experiment_with
 from ui.page.page import page
-from ui.shell.choice import chosen_option
-from views.masks import editor
-from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_effect
-from views.masks.masks_view_model import masks_view_model
+from views.masks import masks_sections as sections
 
 VIEWS = ("difference", "steps", "padding")
 
 with page("masks", needs=("stack", "kind", "layer", "head")) as p:
-    location = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    own = p.trace.attention(location.stack, location.layer, location.kind)
+    own = p.trace.attention(p.focus.stack, p.focus.layer, p.focus.kind)
     above = st.container()
-    choices = editor.choose(p, own)
+    choices = sections.choose(p, own)
     picture, beside = picture_and_answer()
     with beside:
         answers = st.container()
-        editor.take_back(p, choices)
+        sections.take_back(p, choices)
 
     try:
-        found = experiment_with(p.run, choices.specs(own))
+        found = sections.run_under(p, choices, own)
     except NotFiniteError:  # the page shows the error and ends, while the controls of the mask stay
         with picture:
-            editor.draw_editor(p, own, choices.without_run(own, p.checkpoint), choices)
-            st.caption(p.text["without_run"])
+            sections.draw_editor(p, own, choices.without_run(own, p.checkpoint), choices)
+            p.say("without_run", small=True)
         raise
-    shown = masks_view_model(p.trace, location, choices, found=found)
+    now = found.changed.attention(p.focus.stack, p.focus.layer, p.focus.kind)
     with above:
         if not p.focus.lesson:
-            say_effect(p, shown)
+            sections.say_effect(p, found, own, choices)
     with picture:
-        editor.draw_editor(p, shown.own, shown.now, choices, of_earlier_output=shown.rows_are_earlier)
+        sections.draw_editor(p, own, now, choices, of_earlier_output=sections.is_of_earlier_output(p, found))
     with answers:
         show_answers(p, found)
         show_numbers(p, found)
     with beside:
-        notes(p, shown)
+        sections.notes(p, now, choices)
 
-    view = chosen_option(p.text, "view", VIEWS, key="masks view")
+    view = p.option("view", VIEWS, key="masks view")
     if view == "difference":
-        difference(p, shown)
+        sections.difference(p, own, now)
     elif view == "steps":
         show_steps(p, found)
     else:
-        padding_sandbox(p)
-    formula_and_code(p, shown)
+        sections.padding_sandbox(p)
+    sections.formula_and_code(p, now)

@@ -13,7 +13,7 @@ from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import prediction_rows, read_answer
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.runs.edit_specs import edits_from
-from views.masks.masks_view_model import MaskChoices, words_to_block
+from transformer.runs.mask_choices import MaskChoices, words_to_block
 
 pytestmark = pytest.mark.slow
 OPENED = (

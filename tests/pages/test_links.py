@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import choose_text, chosen_texts, is_fine, said
 from tests.pages.fuzzing import PAGES
-from views.masks.masks_view_model import MaskChoices
+from transformer.runs.mask_choices import MaskChoices
 
 Open = Callable[..., AppTest]
 SENTENCE = "The old man ___ the sea."

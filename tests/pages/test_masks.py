@@ -15,9 +15,10 @@ from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from transformer.interventions.experiment import experiment, padding_drift
 from transformer.predictions.comparison import word_diff
 from transformer.runs.edit_specs import edits_from
+from transformer.runs.mask_choices import MaskChoices
 from transformer.text.word_spans import words_of
+from ui.words.filled import filled
 from ui.words.texts import common, page_text
-from views.masks.masks_view_model import MaskChoices
 
 TEXT = page_text("masks")
 SENTENCE = "The old man ___ the sea."
@@ -88,9 +89,22 @@ def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, chec
         effect = experiment(trace, edits)
         assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
         blocked = int((~effect.changed.attention(stack, 1, kind).allowed).sum())
-        assert f"{blocked} of its" in said(app)
+        assert f"{blocked:,} of its" in said(app)
     is_fine(preset(app, "word"))
     assert any(element.label == TEXT["word"] for element in app.selectbox)
+
+
+def test_the_difference_is_new_minus_old(open_app, tiny_checkpoint):
+    place = {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, mask="word 1", **place)
+    is_fine(app)
+    drawn = next(one for one in app.get("bidi_component") if one.key == "mask difference")
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    own = trace.attention("decoder", 1, "cross")
+    edits = edits_from(trace.checkpoint, MaskChoices("word", word=1).specs(own))
+    now = experiment(trace, edits).changed.attention("decoder", 1, "cross")
+    change = now.weights[1] - own.weights[1]
+    np.testing.assert_allclose(unpack(drawn.proto.bytes)[1]["values"].reshape(change.shape), change, atol=1e-6)
 
 
 def test_a_class_that_stays_is_named(open_app, tiny_checkpoint):
@@ -119,7 +133,7 @@ def test_the_page_opens_with_a_word_blocked_and_the_output_changed(open_app, mon
     assert choices.preset == "word" and effect.answer_after.text != effect.answer_before.text
     word = words_of(view.key)[choices.word].text
     of_stack = TEXT[f"of_{stack}"] if loaded.config.kind == "encoder-decoder" else ""  # its other stack still sees it
-    cause = TEXT["blocked_all"].format(word=word, of_stack=of_stack)
+    cause = filled(TEXT["blocked_all"], {"word": word, "of_stack": of_stack}, markdown=False)
     assert f"{cause}, " in said(app), "the first sentence says what this changes"
     if name == "gpt-en":  # a continuation alone, e.g. ".", cannot be understood
         assert f":gray[{sentence}] {effect.answer_before.text}" in said(app)
@@ -179,7 +193,7 @@ def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     cells = {(0, 0): False, (1, 3): True, (1, 0): False}
     choose_text(app, "mask", *MaskChoices(cells=cells, everywhere=False).to_texts())
     is_fine(app.run())
-    assert TEXT["drawn"].format(count=3) in said(app)
+    assert TEXT["drawn"].replace("{count}", "3") in said(app)
     assert "<s>" in app.info[0].value.replace("\\", "") and "the residual" in app.info[0].value
     loaded = tiny_checkpoint("translator")
     trace = transformer.trace(loaded, SENTENCE)
@@ -216,9 +230,11 @@ def test_other_views_and_padding_in_the_sentence(open_app):
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
-def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkpoint):
+def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkpoints_folder, checkpoint):
     app = preset(open_app("masks", checkpoint=checkpoint, sentence=SENTENCE), "itself")
-    snippet = next(code for code in codes(app) if "edits_from(checkpoint" in code)
-    expected = [float(number) for number in snippet.split("  # ")[1].split("\n")[0].split()]
+    snippet = next(code for code in codes(app) if code.startswith("import transformer"))
+    checkpoint = transformer.load(checkpoints_folder / checkpoint)
+    stack = app.session_state["focus"].stack if checkpoint.config.has_encoder else "decoder"
+    found = experiment(transformer.trace(checkpoint, SENTENCE), edits_from(checkpoint, [f"mask:{stack}.*.self=itself"]))
     printed = [float(number) for number in run_snippet(snippet).splitlines()[0].split()]
-    np.testing.assert_allclose(printed, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(printed, [found.change, found.mean_kl], rtol=1e-4, atol=1e-6)

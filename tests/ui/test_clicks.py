@@ -14,7 +14,7 @@ from ui.show.drawings import Cell, Stroke
 from views.attention import attention_controls
 from views.decoding import stepper
 from views.lens import author
-from views.masks import editor
+from views.masks import masks_sections
 from views.surgery import edit_list, operations
 
 FOCUS = Focus(checkpoint="tiny", sentence="A cat.", stack="decoder", kind="cross", layer=1, head=2, token=3)
@@ -79,7 +79,7 @@ def test_a_cell_opens_its_arithmetic_once() -> None:
 def test_strokes_are_painted_one_over_the_other() -> None:
     choice.put("mask", "window 3", "block 0-1,2-3")
     for cells, allowed in (((0, 1), (1, 1)), True), (((1, 1),), False):
-        editor.paint((), Stroke(tuple(Cell(*cell) for cell in cells), allowed))
+        masks_sections.paint((), Stroke(tuple(Cell(*cell) for cell in cells), allowed))
     assert choice.values("mask") == ("window 3", "allow 0-1", "block 1-1,2-3")
 
 

@@ -1,24 +1,18 @@
-"""The data of the Masks page: the mask that a reader has made, and its effects. Needs no Streamlit."""
+"""The mask that a reader has chosen: a preset and painted cells, as texts for an address and as edits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import edits_from
-from transformer.runs.head_places import Head
 from transformer.runs.mask_edits import mask_under
 from transformer.runs.painted_cells import cells_from_texts, cells_to_texts
-from transformer.runs.traces import Trace
-from transformer.text.tokens import Token
 from transformer.text.word_spans import words_of
-from views.view_models import RunViewModel
 
 
 @dataclass(frozen=True)
@@ -116,94 +110,3 @@ def words_to_block(view: AttentionView) -> tuple[int, ...]:
     weights = {index: float(received[word.start : word.end].sum()) for index, word in enumerate(words)}
     named = [index for index, word in enumerate(words) if any(map(str.isalpha, word.text))]
     return tuple(sorted(named, key=lambda index: -weights[index]))
-
-
-@dataclass(frozen=True)
-class MasksViewModel(RunViewModel):
-    """One attention layer with the model's own mask and with the chosen one.
-
-    >>> import transformer
-    >>> from transformer.runs.head_places import Head
-    >>> trace = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat is on the mat.")
-    >>> made = masks_view_model(trace, Head("decoder", "cross", 0, 0), MaskChoices("word", word=1))
-    >>> print(made.choices.specs(made.own), made.n_blocked, made.found.answer_after.text)
-    ('mask:decoder.*.cross=keys 1',) 10 Le tapis est sur le tapis.
-    """
-
-    found: Experiment
-    location: Head
-    choices: MaskChoices
-
-    @property
-    def blocked_word(self) -> str:
-        """The word that the preset "word" blocks; empty for another one."""
-        words = words_of(self.own.key)
-        return words[min(self.choices.word, len(words) - 1)].text if self.choices.preset == "word" else ""
-
-    @property
-    def blocked_for(self) -> str:
-        """The stack whose tokens may not attend to that word; empty if the model has only one.
-
-        A word of the source that is blocked for the encoder remains visible to cross-attention, and the reverse.
-        """
-        return self.location.stack if len(self.trace.stacks) > 1 else ""
-
-    @property
-    def rows_are_earlier(self) -> bool:
-        """Whether the rows of the map are an output that the model no longer generates under the mask."""
-        translates = self.trace.checkpoint.config.kind == "encoder-decoder" and not self.trace.forced
-        before, after = self.found.answer_before.text, self.found.answer_after.text
-        return translates and self.location.stack == "decoder" and before != after
-
-    @cached_property
-    def own(self) -> AttentionView:
-        """The attention layer with the model's own mask."""
-        return self.trace.attention(self.location.stack, self.location.layer, self.location.kind)
-
-    @cached_property
-    def now(self) -> AttentionView:
-        """The same layer under the chosen mask, on the same tokens."""
-        return self.found.changed.attention(self.location.stack, self.location.layer, self.location.kind)
-
-    @cached_property
-    def difference(self) -> np.ndarray:
-        """Weights of the head under the chosen mask − under the model's own: [query, key]."""
-        return self.now.weights[self.location.head] - self.own.weights[self.location.head]
-
-    @property
-    def predicted_labels(self) -> tuple[str, ...] | None:
-        """The predicted tokens, as labels of the rows of cross-attention; ``None`` for the tokens read."""
-        return predicted_labels(self.trace, self.location)
-
-    @cached_property
-    def empty_rows(self) -> tuple[Token, ...]:
-        """The tokens of the rows that may attend to no key."""
-        named = self.trace.prediction if self.location.kind == "cross" else self.now.query
-        return tuple(token for token, row in zip(named, self.now.allowed, strict=True) if not row.any())
-
-    @property
-    def n_blocked(self) -> int:
-        """The number of blocked cells in this layer."""
-        return int((~self.now.allowed).sum())
-
-
-def predicted_labels(trace: Trace, location: Head) -> tuple[str, ...] | None:
-    """Return ``MasksViewModel.predicted_labels``, without a run under the mask."""
-    return trace.prediction.labels if location.kind == "cross" and trace.prediction is not None else None
-
-
-def masks_view_model(
-    trace: Trace, location: Head, choices: MaskChoices, *, found: Experiment | None = None
-) -> MasksViewModel:
-    """Build what the page draws.
-
-    Args:
-        trace: The run with the model's own masks.
-        location: The attention layer and the head that are shown.
-        choices: The mask.
-        found: The run and the same run with that mask, if already known.
-    """
-    if found is None:
-        view = trace.attention(location.stack, location.layer, location.kind)
-        found = experiment(trace, edits_from(trace.checkpoint, choices.specs(view)))
-    return MasksViewModel(found.original, found, location, choices)

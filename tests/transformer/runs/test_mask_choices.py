@@ -1,18 +1,14 @@
-"""The masks that a reader can choose, and the view model of the Masks page."""
+"""The masks that a reader can choose."""
 
 from __future__ import annotations
-
-import doctest
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import transformer
+from transformer.interventions.experiment import experiment
 from transformer.runs.edit_specs import edits_from
-from transformer.runs.head_places import Head
-from views.masks import masks_view_model as module
-from views.masks.masks_view_model import MaskChoices, masks_view_model, presets
+from transformer.runs.mask_choices import MaskChoices, presets
 
 SENTENCE = "The old man ___ the sea."
 PLACES = [
@@ -24,24 +20,18 @@ PLACES = [
 ]
 
 
-def test_the_example_of_the_docstring_is_true(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[2])
-    found = doctest.testmod(module)
-    assert found.attempted and not found.failed
-
-
 @pytest.mark.parametrize(("name", "stack", "kind", "offered"), PLACES)
 def test_every_preset_gives_the_mask_that_its_edits_give(tiny_checkpoint, name, stack, kind, offered):
     checkpoint = tiny_checkpoint(name)
-    trace, location = transformer.trace(checkpoint, SENTENCE), Head(stack, kind, 1, 1)
+    trace = transformer.trace(checkpoint, SENTENCE)
     own = trace.attention(stack, 1, kind)
     assert presets(own) == offered
     for preset in offered:
         choices = MaskChoices(preset, cells={(1, 0): preset == "itself"})
-        shown = masks_view_model(trace, location, choices)
+        now = experiment(trace, edits_from(checkpoint, choices.specs(own))).changed.attention(stack, 1, kind)
         without_run = choices.without_run(own, checkpoint)
-        assert np.array_equal(without_run.allowed, shown.now.allowed)
-        assert not without_run.weights[:, ~shown.now.allowed].any()
+        assert np.array_equal(without_run.allowed, now.allowed)
+        assert not without_run.weights[:, ~now.allowed].any()
         alone = transformer.trace(
             checkpoint,
             SENTENCE,
@@ -49,21 +39,8 @@ def test_every_preset_gives_the_mask_that_its_edits_give(tiny_checkpoint, name, 
             edits=edits_from(checkpoint, choices.specs(own)),
         ).attention(stack, 1, kind)
         n_queries = min(len(alone.query), len(own.query))
-        assert np.array_equal(shown.now.allowed[:n_queries], alone.allowed[:n_queries, : len(own.key)])
-        assert shown.n_blocked == (~shown.now.allowed).sum()
-        np.testing.assert_array_equal(shown.difference, shown.now.weights[1] - own.weights[1])
-        assert not shown.now.allowed[1, 0] or preset == "itself"
-
-
-def test_a_row_with_nothing_left_is_named_after_what_it_predicts(tiny_checkpoint):
-    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
-    view = trace.attention("decoder", 0, "cross")
-    choices = MaskChoices().painted([(2, key) for key in range(len(view.key))], allowed=False)
-    shown = masks_view_model(trace, Head("decoder", "cross", 0, 0), choices)
-    assert shown.empty_rows == (trace.prediction[2],) and shown.predicted_labels == trace.prediction.labels
-    plain = masks_view_model(trace, Head("decoder", "self", 0, 0), MaskChoices())
-    assert plain.predicted_labels is None and plain.empty_rows == () and not plain.difference.any()
-    assert plain.found.changed is trace, "no mask, no second pass"
+        assert np.array_equal(now.allowed[:n_queries], alone.allowed[:n_queries, : len(own.key)])
+        assert not now.allowed[1, 0] or preset == "itself"
 
 
 @pytest.mark.parametrize(
