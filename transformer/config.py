@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from math import inf, isfinite
 from typing import Any, ClassVar
 
 from transformer.errors import MessageError
@@ -20,6 +21,77 @@ MAX_PATCHES = 1_000_000
 # Fields that older checkpoints lack. A missing field means "off", and a field that is off is not written.
 _MAY_BE_MISSING = frozenset(("rms_norm", "task_prefixes", "n_segments"))
 NEXT_SENTENCE = ("IsNext", "NotNext")  # the classes of the next-sentence head, in this order
+Rule = Callable[[Any], str]  # the value of a field → what it must be instead; "" if it is right
+
+
+def check_fields(checked: object, rules: Mapping[str, Rule]) -> None:
+    """Check the attributes of an object.
+
+    Raises:
+        MessageError: If one breaks its rule; the message names the field, its value and what would be valid.
+    """
+    for name, rule in rules.items():
+        if wanted := rule(value := getattr(checked, name)):
+            raise MessageError(f"{name} is {value!r}; {wanted}")
+
+
+def one_of(options: Sequence[str]) -> Rule:
+    """Return the rule for a field that names one of ``options``."""
+    return lambda value: "" if value in options else f"choose one of {', '.join(options)}"
+
+
+def of_type(wanted: type, name: str) -> Rule:
+    """Return the rule for a field of one type, called ``name`` in the message."""
+    return lambda value: "" if isinstance(value, wanted) else f"it must be {name}"
+
+
+def integer(least: int, most: float = inf) -> Rule:
+    """Return the rule for an integer within limits."""
+
+    def rule(value: Any) -> str:
+        if type(value) is not int or value < least:
+            return f"it must be an integer ≥ {least}"
+        return "" if value <= most else f"it must be at most {most}"
+
+    return rule
+
+
+def number(wanted: str, holds: Callable[[float], bool]) -> Rule:
+    """Return the rule for a finite number that ``holds``; otherwise ``wanted`` ends the message."""
+
+    def rule(value: Any) -> str:
+        if type(value) not in (int, float):
+            return "it must be a number"
+        return "" if isfinite(value) and holds(value) else wanted
+
+    return rule
+
+
+def list_of(wanted: str, holds: Callable[[Any], bool]) -> Rule:
+    """Return the rule for a list of values that each ``holds``; ``wanted`` says what they are."""
+    return lambda values: (
+        "" if isinstance(values, (list, tuple)) and all(map(holds, values)) else f"it must be a list of {wanted}"
+    )
+
+
+TRUTH = of_type(bool, "true or false")
+_RULES: dict[str, Rule] = {
+    "kind": one_of(KINDS),
+    "positions": one_of(POSITIONS),
+    "norm": one_of(NORMS),
+    "activation": one_of(ACTIVATIONS),
+    **dict.fromkeys(("vocabulary_size", "d_model", "n_heads", "d_ff"), integer(1)),
+    # These have limits because no tensor in a file confirms them: a config could ask for any amount of memory.
+    "max_length": integer(1, 65_536),
+    **dict.fromkeys(("n_encoder_layers", "n_decoder_layers"), integer(0, 256)),
+    "n_segments": integer(0, 2),
+    "pad_id": integer(0),
+    "dropout": number("it is a probability, at least 0 and below 1", lambda value: 0 <= value < 1),
+    "layer_norm_epsilon": number("it must lie between 0 and 1", lambda value: 0 < value < 1),
+    **dict.fromkeys(("tie_embeddings", "rms_norm"), TRUTH),
+    "task_prefixes": list_of("strings", lambda prefix: isinstance(prefix, str) and bool(prefix.strip())),
+    "class_names": list_of("names", lambda name: isinstance(name, str)),
+}
 
 
 @dataclass(frozen=True)
@@ -75,25 +147,7 @@ class ModelConfig:
     n_segments: int = 0
 
     def __post_init__(self) -> None:
-        self._check_choice("kind", KINDS)
-        self._check_choice("positions", POSITIONS)
-        self._check_choice("norm", NORMS)
-        self._check_choice("activation", ACTIVATIONS)
-        for name in ("vocabulary_size", "d_model", "n_heads", "d_ff"):
-            self._check_integer(name, at_least=1)
-        # These fields have limits because no tensor in a file confirms them: a config could ask for any amount of
-        # memory.
-        self._check_integer("max_length", at_least=1, at_most=65_536)
-        self._check_integer("n_encoder_layers", at_least=0, at_most=256)
-        self._check_integer("n_decoder_layers", at_least=0, at_most=256)
-        self._check_integer("n_segments", at_least=0, at_most=2)
-        self._check_integer("pad_id", at_least=0)
-        for name in ("dropout", "layer_norm_epsilon"):
-            if not isinstance(getattr(self, name), (int, float)):
-                raise MessageError(f"{name} is {getattr(self, name)!r}; it must be a number")
-        for name in ("tie_embeddings", "rms_norm"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise MessageError(f"{name} is {value!r}; it must be true or false")
+        check_fields(self, _RULES)
         if self.d_model % self.n_heads:
             raise MessageError(
                 f"d_model is {self.d_model}, which is not divisible by {self.n_heads} heads; choose n_heads so "
@@ -105,22 +159,12 @@ class ModelConfig:
             raise MessageError(
                 f"sinusoidal positions use pairs of channels, but d_model is {self.d_model}; make it even"
             )
-        if not 0.0 <= self.dropout < 1.0:
-            raise MessageError(f"dropout is {self.dropout!r}; it is a probability, at least 0 and below 1")
-        if not 0.0 < self.layer_norm_epsilon < 1.0:
-            raise MessageError(f"layer_norm_epsilon is {self.layer_norm_epsilon!r}; it must lie between 0 and 1")
         if self.has_encoder != (self.n_encoder_layers > 0):
             raise MessageError(f"n_encoder_layers is {self.n_encoder_layers}, which does not fit kind {self.kind!r}")
         if self.has_decoder != (self.n_decoder_layers > 0):
             raise MessageError(f"n_decoder_layers is {self.n_decoder_layers}, which does not fit kind {self.kind!r}")
-        prefixes = self.task_prefixes
-        if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) and p.strip() for p in prefixes):
-            raise MessageError(f"task_prefixes is {prefixes!r}; it must be a list of strings")
-        object.__setattr__(self, "task_prefixes", tuple(prefixes))  # JSON has lists but no tuples
-        names = self.class_names
-        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise MessageError(f"class_names is {names!r}; it must be a list of names")
-        object.__setattr__(self, "class_names", tuple(names))
+        for name in ("task_prefixes", "class_names"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON has lists but no tuples
         if self.class_names and self.kind != "encoder-only":
             raise MessageError(
                 f"class_names is {self.class_names}, but only an encoder-only model has a classifier head"
@@ -135,17 +179,6 @@ class ModelConfig:
             raise MessageError(f"class_names is {self.class_names}; the names must be different")
         if self.pad_id >= self.vocabulary_size:
             raise MessageError(f"pad_id is {self.pad_id}, but the vocabulary ends at {self.vocabulary_size - 1}")
-
-    def _check_choice(self, name: str, choices: tuple[str, ...]) -> None:
-        if getattr(self, name) not in choices:
-            raise MessageError(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}")
-
-    def _check_integer(self, name: str, *, at_least: int, at_most: int | None = None) -> None:
-        value = getattr(self, name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
-            raise MessageError(f"{name} is {value!r}; it must be an integer ≥ {at_least}")
-        if at_most is not None and value > at_most:
-            raise MessageError(f"{name} is {value}; it must be at most {at_most}")
 
     @property
     def d_head(self) -> int:
@@ -261,10 +294,9 @@ class PictureConfig(ModelConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_integer("picture_size", at_least=1, at_most=256)
-        self._check_integer("patch_size", at_least=1, at_most=16)
-        self._check_integer("n_levels", at_least=2, at_most=len(LEVELS))
-        self._check_integer("vocabulary_size", at_least=1, at_most=MAX_PATCHES)
+        limits = {"picture_size": (1, 256), "patch_size": (1, 16), "n_levels": (2, len(LEVELS))}
+        limits["vocabulary_size"] = (1, MAX_PATCHES)
+        check_fields(self, {name: integer(*both) for name, both in limits.items()})
         if self.picture_size % self.patch_size:
             raise MessageError(
                 f"patch_size is {self.patch_size}, but an image of {self.picture_size} × {self.picture_size} pixels "

@@ -2,13 +2,25 @@
 
 import re
 import tomllib
-from dataclasses import asdict, dataclass, field, fields
-from math import inf
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from transformer.config import ModelConfig, PictureConfig, config_class
+from transformer.config import (
+    TRUTH,
+    ModelConfig,
+    PictureConfig,
+    Rule,
+    check_fields,
+    config_class,
+    integer,
+    list_of,
+    number,
+    of_type,
+    one_of,
+)
 from transformer.disk.plain_files import RESERVED, parse_toml, read_plain_text
+from transformer.errors import MessageError
 from transformer.training.corpora import corpus_folders
 from transformer.training.text_tasks import TEXT_TASKS
 
@@ -23,8 +35,28 @@ KIND_OF_TASK = {
     "text-to-text": "encoder-decoder",
 }
 TASKS = tuple(KIND_OF_TASK)
-_DROPOUTS = "inner_dropout", "attention_dropout", "restart_dropout"  # entries that a recipe may leave out
 _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
+_POSITIVE = number("it must be greater than 0", lambda value: value > 0)
+_SHARE = number("it must be at least 0 and below 1", lambda value: 0 <= value < 1)
+_COUNTS = ("steps", "batch_tokens", "max_sequence_length", "warmup_steps", "log_every", "evaluate_every")
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("name", "corpus", "start_from", "teacher"), of_type(str, "a string")),
+    "task": one_of(TASKS),
+    "schedule": one_of(("paper", "cosine")),
+    "precision": one_of(("float32", "bfloat16")),
+    **dict.fromkeys((*_COUNTS, "evaluate_sentences", "save_every"), integer(1)),
+    **dict.fromkeys(("seed", "restart_at", "whole_words", "joined_examples"), integer(0, 2**32 - 1)),
+    **dict.fromkeys(("learning_rate", "gradient_clip", "next_sentence_weight"), _POSITIVE),
+    **dict.fromkeys(("label_smoothing", "average_decay", "weight_decay"), _SHARE),
+    **dict.fromkeys(
+        ("inner_dropout", "attention_dropout", "restart_dropout"), lambda value: "" if value is None else _SHARE(value)
+    ),
+    "restart_learning_rate": number("it must be at least 0", lambda value: value >= 0),
+    "teacher_weight": number("it must be from 0 to 1", lambda value: 0 <= value <= 1),
+    "mixing_temperature": number("it must be at least 1", lambda value: value >= 1),
+    **dict.fromkeys(("fresh_self_attention", "new_tokenizer", "both_spellings"), TRUTH),
+    "snapshots": list_of("steps", lambda step: type(step) is int and step >= 0),
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +70,13 @@ class Entropy:
 
     penalty: float
     falls_from: float = 0.5
+
+    def __post_init__(self) -> None:
+        penalty = number("it must be a number ≥ 0", lambda value: value >= 0)
+        try:
+            check_fields(self, {"penalty": penalty, "falls_from": _SHARE})
+        except MessageError as error:
+            raise ValueError(f"[entropy] {error}") from None
 
 
 @dataclass(frozen=True)
@@ -115,35 +154,12 @@ class Recipe:
     next_sentence_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        self._check_types()
-        if self.task not in TASKS:
-            raise ValueError(f"task is {self.task!r}; choose one of {', '.join(TASKS)}")
-        if self.schedule not in ("paper", "cosine"):
-            raise ValueError(f"schedule is {self.schedule!r}; choose paper or cosine")
-        if self.precision not in ("float32", "bfloat16"):
-            raise ValueError(f"precision is {self.precision!r}; choose float32 or bfloat16")
-        for name in (
-            "steps", "batch_tokens", "max_sequence_length", "warmup_steps", "log_every", "evaluate_every",
-            "evaluate_sentences", "save_every",
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} is {value!r}; it must be an integer ≥ 1")
-        for name in ("learning_rate", "gradient_clip", "next_sentence_weight"):
-            if not 0.0 < getattr(self, name) < inf:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be greater than 0")
-        for name in ("label_smoothing", "average_decay", "weight_decay"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least 0 and below 1")
-        for name in _DROPOUTS:
-            if (value := getattr(self, name)) is not None and not 0.0 <= value < 1.0:
-                raise ValueError(f"{name} is {value!r}; it must be at least 0 and below 1")
+        check_fields(self, _RULES)
+        if not _FOLDER.fullmatch(self.name) or RESERVED.fullmatch(self.name) or self.name.endswith("."):
+            # a run and a checkpoint are in folders of this name
+            raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
         if self.restart_dropout is not None and not self.restart_at:
             raise ValueError(f"restart_dropout is {self.restart_dropout!r}, but there is no restart_at")
-        if not 0.0 <= self.teacher_weight <= 1.0:
-            raise ValueError(f"teacher_weight is {self.teacher_weight!r}; it must be from 0 to 1")
-        if not 1.0 <= self.mixing_temperature < inf:
-            raise ValueError(f"mixing_temperature is {self.mixing_temperature!r}; it must be at least 1")
         if self.restart_at and not (
             self.schedule == "cosine"
             and self.warmup_steps < self.restart_at < self.steps
@@ -155,32 +171,6 @@ class Recipe:
             )
         object.__setattr__(self, "snapshots", tuple(self.snapshots))
         self._check_model()
-
-    def _check_types(self) -> None:
-        for name in ("name", "task", "corpus", "start_from", "teacher"):
-            if not isinstance(value := getattr(self, name), str):
-                raise ValueError(f"{name} is {value!r}; it must be a string")
-        if (
-            not _FOLDER.fullmatch(self.name) or RESERVED.fullmatch(self.name) or self.name.endswith(".")
-        ):  # a run and a checkpoint are in folders of this name
-            raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
-        numbers = [
-            "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
-            "weight_decay", "mixing_temperature", "teacher_weight", "next_sentence_weight",
-            *(name for name in _DROPOUTS if getattr(self, name) is not None),
-        ]  # fmt: skip
-        for name in numbers:
-            if not isinstance(value := getattr(self, name), (int, float)) or isinstance(value, bool):
-                raise ValueError(f"{name} is {value!r}; it must be a number")
-        for name in ("seed", "restart_at", "whole_words", "joined_examples"):
-            if type(value := getattr(self, name)) is not int or not 0 <= value < 2**32:
-                raise ValueError(f"{name} is {value!r}; it must be an integer from 0 to {2**32 - 1}")
-        for name in ("fresh_self_attention", "new_tokenizer", "both_spellings"):
-            if type(value := getattr(self, name)) is not bool:
-                raise ValueError(f"{name} is {value!r}; it must be true or false")
-        steps = self.snapshots
-        if not isinstance(steps, (list, tuple)) or any(type(step) is not int or step < 0 for step in steps):
-            raise ValueError(f"snapshots is {steps!r}; it must be a list of steps")
 
     def _check_model(self) -> None:
         kind, classifies = KIND_OF_TASK[self.task], self.task.endswith("classification")
@@ -213,22 +203,13 @@ class Recipe:
             raise ValueError(
                 f"whole_words, both_spellings and joined_examples need the task 'translation', not {self.task!r}"
             )
-        if self.entropy is not None:
-            self._check_entropy(self.entropy)
+        if self.entropy is not None and classifies:
+            raise ValueError(f"[entropy] needs a task that predicts tokens, not {self.task!r}")
         if self.teacher and classifies:
             raise ValueError(f"teacher is {self.teacher!r}; it needs a task that predicts tokens, not {self.task!r}")
         longest = self.model.max_length
         if self.max_sequence_length > longest:
             raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
-
-    def _check_entropy(self, entropy: Entropy) -> None:
-        if self.task.endswith("classification"):
-            raise ValueError(f"[entropy] needs a task that predicts tokens, not {self.task!r}")
-        for name, value in asdict(entropy).items():
-            if type(value) not in (int, float) or not 0 <= value < inf:
-                raise ValueError(f"[entropy] {name} is {value!r}; it must be a number ≥ 0")
-        if entropy.falls_from >= 1:
-            raise ValueError(f"[entropy] falls_from is {entropy.falls_from!r}; it must be below 1")
 
 
 def load_recipe(path: str | Path) -> Recipe:

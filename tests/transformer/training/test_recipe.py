@@ -66,10 +66,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ("values", "message"),
     [
         ({"task": "translate"}, "task is 'translate'; choose one of translation, next-token"),
-        ({"schedule": "linear"}, "schedule is 'linear'; choose paper or cosine"),
-        ({"precision": "float16"}, "precision is 'float16'; choose float32 or bfloat16"),
+        ({"schedule": "linear"}, "schedule is 'linear'; choose one of paper, cosine"),
+        ({"precision": "float16"}, "precision is 'float16'; choose one of float32, bfloat16"),
         ({"batch_tokens": 0}, "batch_tokens is 0"),
-        ({"joined_examples": -1}, "joined_examples is -1; it must be an integer from 0"),
+        ({"joined_examples": -1}, "joined_examples is -1; it must be an integer ≥ 0"),
         ({"new_tokenizer": 1}, "new_tokenizer is 1; it must be true or false"),
         ({"restart_at": 20_000, "restart_learning_rate": 1e-3}, "restart_at is 20000; a restart needs"),
         ({"restart_dropout": 0.2}, "restart_dropout is 0.2, but there is no restart_at"),
@@ -146,7 +146,7 @@ def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
     ("table", "message"),
     [
         ("[entropy]\npenalty = -1\n", r"\[entropy\] penalty is -1; it must be a number ≥ 0"),
-        ("[entropy]\npenalty = 1\nfalls_from = 1\n", r"\[entropy\] falls_from is 1; it must be below 1"),
+        ("[entropy]\npenalty = 1\nfalls_from = 1\n", r"\[entropy\] falls_from is 1; it must be at least 0 and below 1"),
         ("[entropy]\nfalls_from = 0.5\n", "r.toml: .*penalty"),
     ],
 )
