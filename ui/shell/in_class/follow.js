@@ -1,8 +1,7 @@
-// Before the page of a student turns to the instructor's view, it waits for a pause in typing and takes what was typed: the
-// server then knows it and can bring it back.
+// Before the page of a student turns to the instructor's view, it waits for a pause in typing: the box sends what is typed by
+// itself, so that the server then knows it and can bring it back.
 const PAUSE = 1000; // milliseconds without a key
 const PATIENCE = 10000; // nobody is waited for longer
-const TAKEN = 150; // Streamlit sends what was typed a moment after the key that takes it
 const AGAIN = 3000; // the page may have been too busy to hear it
 
 export default function ({ data, setTriggerValue }) {
@@ -27,6 +26,5 @@ function turn(following) {
     return;
   }
   following.next = now + AGAIN;
-  globalThis.glassformerTyping?.takeAll();
-  following.timer = setTimeout(() => following.report(), TAKEN);
+  following.report();
 }
