@@ -29,6 +29,7 @@ class GuestConfig(ModelConfig):
         decoder_d_ff: Feed-forward width of the decoder where it differs from ``d_ff``.
         head_activation: Activation function of the classifier.
         pooling: "mean", "first" or "max" for an encoder without a head, whose output is a sentence embedding.
+        unshown_head: The class that the folder names, where its head is not shown and ``architecture`` is the body.
         n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
         image: What is read of an image; ``None`` for a model that reads no images.
         position_kinds: For each stack, how it encodes positions: no kind, one or several.
@@ -49,6 +50,7 @@ class GuestConfig(ModelConfig):
     decoder_d_ff: int = 0
     head_activation: str = "tanh"
     pooling: str = ""
+    unshown_head: str = ""
     pad_id: int | None = None
     n_experts: int = 0
     image: ImageInput | None = None

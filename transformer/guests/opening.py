@@ -53,6 +53,7 @@ _TASKS = {
     "Seq2SeqLM": "encoder-decoder",
     "Model": "encoder-only",
 }
+_MARKS = ("ForQuestionAnswering", "ForTokenClassification")  # heads that mark parts of a text
 _WITHOUT_A_HEAD = {"BertForPreTraining": "BertForMaskedLM"}  # that of the next sentence is not read
 
 
@@ -111,7 +112,8 @@ def _config(path: Path, fields: dict) -> GuestConfig:
         raise wrong_field("model_type", kind, "one that the installed transformers knows; code in a folder is not run")
     check_not_quantised(fields)
     check_fields(fields, {"default", *transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS})
-    architecture = _architecture(fields)
+    named = _architecture(fields)
+    architecture = _body(named, fields)
     theirs = _their_config(fields)
     if reader := image_class(architecture):
         theirs = _of_images(theirs)
@@ -133,13 +135,35 @@ def _config(path: Path, fields: dict) -> GuestConfig:
         )
     if two_stacks and stacks != "encoder-decoder":
         ends = " or ".join(task for task, kinds in _TASKS.items() if kinds == "encoder-decoder")
-        raise wrong_field("architectures", architecture, f"a class that ends in {ends}, for its encoder and decoder")
+        raise wrong_field("architectures", named, f"a class that ends in {ends}, for its encoder and decoder")
     if stacks == "encoder-decoder" and not two_stacks:
         raise wrong_field("architectures", architecture, "a model that reads text alone")
-    continues = _usual_architecture(fields["model_type"]).endswith(("ForCausalLM", "LMHeadModel"))
-    if task == "ForSequenceClassification" and continues:
-        raise wrong_field("architectures", architecture, f"a class that predicts tokens, since {kind} continues a text")
-    return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
+    names = class_names(Values({**fields, "architectures": [architecture]}))
+    unshown = "" if architecture == named or named.endswith("ForMaskedLM") else named
+    return replace(_described(theirs, stacks, architecture, names), unshown_head=unshown)
+
+
+def _body(architecture: str, fields: Mapping[str, Any]) -> str:
+    """Return the class without the head of ``architecture`` if this head is not shown, else ``architecture``.
+
+    These are heads that mark spans or tokens, that predict numbers or several classes at once, or that classify a text
+    by a model that continues it.
+    """
+    from transformers.models.auto import modeling_auto
+
+    kind, labels = fields["model_type"], fields.get("id2label")
+    one_number = fields.get("num_labels") == 1 or (isinstance(labels, dict) and len(labels) == 1)
+    several = fields.get("problem_type") in ("regression", "multi_label_classification")
+    continues = _usual_architecture(kind).endswith(("ForCausalLM", "LMHeadModel"))
+    classifies = architecture.endswith("ForSequenceClassification")
+    if not architecture.endswith(_MARKS) and not (classifies and (one_number or several or continues)):
+        return architecture
+    bodies = modeling_auto.MODEL_MAPPING_NAMES.get(kind)
+    if not bodies:
+        raise wrong_field(
+            "architectures", architecture, "a class that predicts tokens, or classifies or encodes its input"
+        )
+    return bodies if isinstance(bodies, str) else bodies[0]
 
 
 def _of_images(theirs: Any) -> Any:
@@ -157,7 +181,7 @@ def _architecture(fields: dict) -> str:
     named = fields.get("architectures")
     name = str(named[0]) if isinstance(named, list) and named else _usual_architecture(fields["model_type"])
     name = _WITHOUT_A_HEAD.get(name, name)
-    known = [task for task in _TASKS if name.endswith(task)]
+    known = [task for task in (*_TASKS, *_MARKS) if name.endswith(task)]
     found = getattr(transformers, name, None) if name.isidentifier() else None
     is_model = isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)
     if is_model and getattr(found, "main_input_name", "") in _SOUND_INPUTS:
@@ -271,6 +295,7 @@ def open_guest(path: Path, fields: dict, changes: Mapping[str, Change] | None = 
         config = replace(config, pooling=pooling_of(path))
     with _quiet(), open_tensors(path, text, changes or {}, only_text=text is not fields) as tensors:
         network, unread = _network(path, text, config, tensors)
+    config = replace(config, architecture=type(network).__name__)
     if is_gguf(path) and (factors := rope_factors(GgufFile(path))) is not None:
         _divide_frequencies(path, network, factors)
     try:
@@ -437,7 +462,8 @@ def _network(path: Path, fields: dict, config: GuestConfig, tensors: Tensors) ->
     """Return the network with its tensors, and the names of stored tensors that it lacks."""
     import transformers
 
-    model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
+    model_class = getattr(transformers, config.unshown_head or config.architecture)
+    theirs = _their_config(fields)
     if config.image is not None and not isinstance(theirs, model_class.config_class):
         theirs = _of_images(theirs)
     shapes = nn.Module()
@@ -464,6 +490,7 @@ def _network(path: Path, fields: dict, config: GuestConfig, tensors: Tensors) ->
     check_layers_fit(path, names, unread, network.base_model_prefix)
     if broken := [name for name, tensor in names.items() if not all_finite(tensor)]:
         raise CheckpointError(f"{path} holds numbers that are not finite (NaN or infinite) in {', '.join(broken[:3])}")
+    network = network.base_model if config.unshown_head else network
     return network.eval(), tuple(tensors.name_in_file(name) if name in tensors.shapes else name for name in unread)
 
 

@@ -17,6 +17,11 @@ def guest_view(p: Page) -> None:
     lengths = f" {p.text['and']} ".join(map(whole, agreement.lengths))
     differences = {"attention": three_digits(agreement.attention), "hidden": three_digits(agreement.hidden)}
     st.markdown(p.text["agrees"].format(maps=whole(agreement.n_maps), lengths=lengths, **differences))
+    if config.unshown_head:
+        st.markdown(p.text["unshown_head"].format(architecture=config.unshown_head))
+    if config.image is not None and config.image.assumed:
+        height, width = config.image.preprocessing.shape
+        st.markdown(p.text["assumed_image"].format(height=height, width=width))
     if checkpoint.unread:
         names = as_plain(", ".join(checkpoint.unread[:20]))
         st.caption(p.text["unread"].format(count=len(checkpoint.unread), names=names))

@@ -468,7 +468,8 @@ def test_code_of_a_folder_is_never_run(tmp_path: Path) -> None:
     ("changes", "sentence"),
     [
         ({"quantization_config": {"quant_method": "awq"}}, "quantised .awq."),
-        ({"architectures": ["OPTForQuestionAnswering"]}, "expected a class that predicts tokens"),
+        ({"architectures": ["OPTForQuestionAnswering"]}, "lacks the weights qa_outputs"),
+        ({"architectures": ["OPTForMultipleChoice"]}, "expected a class that predicts tokens"),
         ({"architectures": ["__import__"]}, "expected a class that predicts tokens"),
         ({"num_hidden_layers": 10**9}, "num_hidden_layers is 1000000000"),
         ({"num_hidden_layers": 3}, "lacks the weights model.decoder.layers.2"),

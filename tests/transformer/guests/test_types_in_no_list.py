@@ -121,9 +121,7 @@ def test_a_stream_that_layers_multiply_is_said_to_be_not_exposed(
     """Doge multiplies the stream itself before each addition, so it is no sum of what was written."""
     monkeypatch.setitem(GUESTS, "doge", TEXTS["doge"])
     run = trace(load(guest_checkpoint("doge", tmp_path)), "The cat sat.", strategy=Greedy(1))
-    with pytest.raises(
-        NotExposedError, match="input . attention . feed-forward layer is not their output"
-    ):
+    with pytest.raises(NotExposedError, match="input . attention . feed-forward layer is not their output"):
         run.values("decoder.layers.0.residual.after_self_attention")
 
 
@@ -180,6 +178,30 @@ def test_layers_that_order_their_axes_otherwise_are_refused(tmp_path: Path, monk
     path = guest_checkpoint("fsmt", tmp_path)
     with pytest.raises(CheckpointError, match=r"the axes \[7, 1, 32\] instead of \[text, token, channel\]"):
         load(path)
+
+
+HEADS: dict[str, tuple[str, dict[str, Any]]] = {
+    "questions": ("LlamaForQuestionAnswering", GROUPED),
+    "classes of a decoder": ("LlamaForSequenceClassification", GROUPED),
+    "tokens": ("BertForTokenClassification", SIZES),
+    "one number": ("BertForSequenceClassification", {**SIZES, "num_labels": 1}),
+    "several at once": ("BertForSequenceClassification", {**SIZES, "problem_type": "multi_label_classification"}),
+}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_a_model_is_opened_without_the_head_that_is_not_shown(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, fields = HEADS[kind]
+    for kinds in (GUESTS, ENCODERS if name.startswith("Bert") else {}):
+        monkeypatch.setitem(kinds, kind, (name, fields))
+    checkpoint = load(guest_checkpoint(kind, tmp_path))
+    config = checkpoint.config
+    assert config.unshown_head == name and config.architecture == f"{name.split('For')[0]}Model"
+    assert config.encodes_sentences and not config.class_names
+    assert checkpoint.model.agreement.n_maps == 8
+    assert trace(checkpoint, "The cat sat.").values("encoder.layers.1.self_attention.weights").shape[0] == 4
 
 
 def test_the_positions_that_older_files_hold_are_not_weights(tmp_path: Path) -> None:
