@@ -202,29 +202,6 @@ def finish(figure: Sheet | go.Figure, *, height: float, top: int = 24) -> None:
     figure.update_annotations(font_size=TEXT_SIZE)
 
 
-def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:
-    """Return a copy with every font, the height and the margins ``factor`` times as large."""
-    if not factor > 0:
-        raise ValueError(f"factor is {factor!r}; a figure can only be enlarged by a number greater than 0")
-
-    def scaled(node: Any, key: str) -> Any:
-        if isinstance(node, dict):
-            return {
-                name: value * factor
-                if (name == "size" and key.endswith("font")) or (key == "margin" and name in "lrtb")
-                else scaled(value, name)
-                for name, value in node.items()
-            }
-        if isinstance(node, (list, tuple)) and key in ("data", "annotations"):
-            return [scaled(value, key) for value in node]
-        return node
-
-    # Part by part: the figure's own to_plotly_json would encode the arrays as base64.
-    layout = scaled(figure.layout.to_plotly_json(), "layout")
-    layout["height"] = layout.get("height", 450) * factor
-    return go.Figure(data=[scaled(trace.to_plotly_json(), "trace") for trace in figure.data], layout=layout)
-
-
 def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     """Return settings of an axis with ``labels[k]`` at position k; equal labels remain separate.
 

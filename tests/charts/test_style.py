@@ -154,25 +154,3 @@ def test_ink_is_white_on_dark_and_black_on_bright():
 def test_rows_height_grows_with_rows_and_stays_small_for_few():
     assert style.rows_height(1) < style.rows_height(10) < style.rows_height(100)
     assert style.rows_height(2) < 250
-
-
-def test_enlarge_refuses_what_is_no_enlargement(figures):
-    with pytest.raises(ValueError, match="factor is 0; a figure can only be enlarged"):
-        style.enlarge(figures["habit_bars"], factor=0)
-
-
-def test_an_altair_figure_is_enlarged_like_the_others():
-    import pandas as pd
-
-    from charts.figures.training_curves import rate_curve
-    from charts.toolkit.altair_size import enlarge
-
-    figure = rate_curve(pd.DataFrame({"step": [0, 1], "learning_rate": [0.1, 0.2]}))
-    before, after = figure.to_dict(), enlarge(figure, factor=2).to_dict()
-    assert after["height"] == 2 * before["height"]
-    axes = [each["layer"][0]["encoding"]["x"]["axis"] for each in (before, after)]
-    assert axes[1]["labelFontSize"] == 2 * axes[0]["labelFontSize"] and axes[1]["format"] == axes[0]["format"]
-    assert after["datasets"] == before["datasets"]
-    assert after["config"]["legend"]["labelFontSize"] == 2 * style.TEXT_SIZE
-    with pytest.raises(ValueError, match="greater than 0"):
-        enlarge(figure, factor=0)

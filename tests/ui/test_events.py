@@ -13,7 +13,6 @@ import streamlit as st
 from ui.shell import focus as shared_focus
 from ui.shell import picture, strip
 from ui.shell.events import measure, one_of, whole_number, whole_numbers
-from ui.shell.presentation import presenter_keys
 from ui.show import chips as chips_module
 from ui.show.chips import Chip, ChipRow, chips
 from views.attention import shaded
@@ -63,9 +62,6 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
         ("token strip", strip._send_choice, {"chosen": wrong}),
         ("model diagram", diagram._choose_layer, {"layer": wrong}),
         ("model diagram", partial(diagram._open, {"encoder": ("attention", {})}), {"opened": wrong}),
-        (presenter_keys._KEY, presenter_keys._apply_keys, {"move": {"what": "token", "to": wrong}}),
-        (presenter_keys._KEY, presenter_keys._apply_keys, {"move": {"what": wrong, "to": 1}}),
-        (presenter_keys._KEY, presenter_keys._apply_keys, {"move": wrong}),
         (shaded._KEY, shaded._chosen, {"chosen": wrong}),
     ]
     for key, callback, values in forged:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import pytest
 
 import transformer.attention
-from charts.toolkit import altair_size, numbers
+from charts.toolkit import altair_numbers, numbers
 from transformer.layer_norm import LayerNorm
 from ui.show import figures
 from ui.show.exports import figure_kind, self_contained_html
@@ -110,8 +110,8 @@ def test_numbers_that_are_worked_out_from_one_another_keep_digits_enough(monkeyp
 def test_tables_and_altair_have_the_signs_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pd.DataFrame({"share": [0.5, 0.25], "count": [6000, 1], "word": ["a,b", "1.5"]})
     chart = altair.Chart(table).mark_bar().encode(x="share:Q")
-    assert altair_size.localize_numbers(chart) is chart, "English needs nothing"
+    assert altair_numbers.localize_numbers(chart) is chart, "English needs nothing"
     monkeypatch.setattr(numbers, "_language", lambda: "fr")
     written = figures._in_signs_of_reader(table, {"share": digits_of(table["share"])}).to_html()
     assert ">0,500<" in written and ">6\u202f000<" in written and ">a,b<" in written and ">1.5<" in written
-    assert altair_size.localize_numbers(chart).to_dict()["config"]["locale"]["number"]["decimal"] == ","
+    assert altair_numbers.localize_numbers(chart).to_dict()["config"]["locale"]["number"]["decimal"] == ","

@@ -12,7 +12,6 @@ import transformer
 from ui.shell import strip
 from ui.shell.events import whole_number
 from ui.shell.focus import Focus
-from ui.shell.presentation import presenter_keys
 from ui.shell.strip import strip_rows
 from ui.show.drawings import _hear
 from views.decoding import stepper
@@ -21,7 +20,7 @@ from views.overview import diagram
 REST = partial(_hear, stepper.KEY, "step", whole_number, stepper.rest_at)
 
 
-@pytest.mark.parametrize("late", [REST, presenter_keys._apply_keys, strip._send_choice, diagram._choose_layer])
+@pytest.mark.parametrize("late", [REST, strip._send_choice, diagram._choose_layer])
 def test_what_a_page_says_after_it_has_been_left_changes_nothing(late: Callable[[], None]) -> None:
     """A figure reports the reader's resting position with a delay; by then another page may be open."""
     late()  # outside of any run there is no widget state either

@@ -13,7 +13,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 import charts
-from charts.toolkit import style
 from tests.conftest import ROOT
 
 # Limits for a figure of seven tokens and 16 dimensions; a template or a copied array would exceed them.
@@ -113,17 +112,3 @@ def test_importing_charts_loads_neither_torch_nor_streamlit():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_enlarging_scales_fonts_and_height_and_leaves_data(figures):
-    for name in ("habit_bars", "candidate_bars", "embedding_sum"):
-        figure = figures[name]
-        large = style.enlarge(figure, factor=2)
-        assert large.layout.height == 2 * figure.layout.height
-        assert large.layout.font.size == 2 * figure.layout.font.size
-        assert large.layout.xaxis.tickfont.size == 2 * figure.layout.xaxis.tickfont.size
-        assert len(large.data) == len(figure.data)
-        assert style.TEXT_SIZE == figure.layout.font.size, "the figure itself must not change"
-    np.testing.assert_array_equal(
-        style.enlarge(figures["habit_bars"], factor=2).data[0].x, figures["habit_bars"].data[0].x
-    )

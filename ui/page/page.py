@@ -49,14 +49,12 @@ from ui.shell.focus import Focus
 from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.glossary_panel import glossary_panel
 from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
-from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
 from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text, shows_one_layer
 from ui.shell.masked_word_choice import choose_masked_word
 from ui.shell.navigation import ENTRIES, Entry, links_onward, mark_laboratory, navigation
 from ui.shell.own_files import own_files
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
-from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
 from ui.shell.selectors import NEEDS, selectors, text_for, traits_of
 from ui.shell.sentence import sentence_box, space_beside
@@ -343,7 +341,6 @@ def _draw_frame(
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")
-        keys = st.container(width="content", key="page keys") if is_presenting() else None
         look = st.container(width="content", key="page look")
         hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
@@ -380,12 +377,9 @@ def _draw_frame(
     if strip:
         p.focus, missing = fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)
-    if keys is not None:
-        with keys:
-            _keys(p, lesson, needs=needs)
     bring_canvas()
     place = f"{p.name} {lesson.name} {p.focus.lesson_step}" if step else ""
-    frame(place=place, step=step, view=_view(p, of_sentence=strip))
+    frame(place=place, step=step, presents=is_presenting(), view=_view(p, of_sentence=strip))
     shared_focus.store_if_corrected(p.focus, corrections=corrections)
     if begins and lesson is None and not is_chosen(p.focus):
         p.token_is_chosen = False
@@ -476,16 +470,6 @@ def _open_checkpoint(p: Page) -> tuple[str, ...]:
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
     return (*unknown, *untold)
-
-
-def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
-    config = p.checkpoint.config
-    n_layers = config.n_encoder_layers if p.focus.stack == "encoder" else config.n_decoder_layers
-    counts = {"head": config.heads_in(p.focus.stack), "layer": n_layers}
-    if "token" in needs and is_presenting():
-        counts["token"] = len(p.trace.tokens(p.focus.stack))
-    steps = p.name == "overview" or (p.name == "decoding" and config.has_decoder)
-    presenter_keys(p.name, p.focus, lesson, needs=needs, counts=counts, steps=steps)
 
 
 def _style() -> None:

@@ -1,6 +1,6 @@
 """Our browser components and their events, validated because clients can send arbitrary data.
 
-Each validating function returns ``None`` for an invalid event, which is then ignored; ``measure`` returns a default.
+Each validating function returns ``None`` for an invalid event, which is then ignored.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -43,13 +43,6 @@ def whole_numbers(value: object, names: Sequence[str]) -> tuple[int, ...] | None
         return None
     numbers = tuple(whole_number(value.get(name)) for name in names)
     return None if None in numbers else numbers
-
-
-def measure(value: object, usual: float, *, least: float, most: float) -> float:
-    """Return a length, limited to a range; ``usual`` if it is not a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        return usual
-    return float(min(most, max(least, value)))
 
 
 def one_of(value: object, choices: Collection[str]) -> str | None:

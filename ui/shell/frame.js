@@ -13,6 +13,7 @@ export default function ({ data, setTriggerValue }) {
   globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/scene/exports.js)
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/scene/pdf.js
   makeOneEntry(data.pages);
+  turnPages(data.presents);
   showWhatIsSaid();
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
   skip.className = "skip-to-figure";
@@ -72,6 +73,23 @@ function makeOneEntry(pages) {
   };
   history.pushState = write(push);
   history.replaceState = write(replace);
+}
+
+// Page Up and Page Down, which a presenter's remote sends: a step of the picture that plays (player.js), as long as it has
+// one, then a step of the lesson, or else a page.
+function turnPages(presents) {
+  window.removeEventListener("keydown", globalThis.glassformerTurn, { capture: true });
+  const ways = { PageUp: [-1, ".st-key-lesson-back button", ".st-key-page-before a"] };
+  ways.PageDown = [1, ".st-key-lesson-next button", ".st-key-page-after a"];
+  globalThis.glassformerTurn = (event) => {
+    const [by, step, page] = ways[event.key] ?? [];
+    if (!by || event.composedPath()[0].closest?.("input:not([type=range]), textarea, select")) return;
+    event.stopPropagation();
+    event.preventDefault(); // or the page would scroll
+    if (document.dispatchEvent(new CustomEvent("glassformer-step", { detail: by, cancelable: true })))
+      (document.querySelector(step) ?? document.querySelector(page))?.click();
+  };
+  if (presents) window.addEventListener("keydown", globalThis.glassformerTurn, { capture: true });
 }
 
 function figure() {

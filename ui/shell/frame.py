@@ -33,17 +33,18 @@ def bring_canvas() -> None:
 
 
 @fragment  # loading the PDF writer does not run the page again
-def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
+def frame(*, place: str, step: Step | None, presents: bool, view: Mapping[str, str]) -> None:
     """Set up the frame of a page.
 
     Args:
         place: Identifies the current step of a lesson, if any; each new step scrolls to its figure.
         step: The step. Its figure is the part with the key ``step.figure``, together with the page's first figure if
             that is below it; otherwise the first figure alone; and the controls that it highlights.
+        presents: Whether Page Up and Page Down, which a presenter's remote sends, turn pages and steps.
         view: The ``checkpoint``, its ``fingerprint`` and, on a page about a sentence, that and its ``target``.
     """
     st.session_state[VIEW] = view
-    data = {"language": language(), "skip": common("page.skip"), "step": place, "view": view}
+    data = {"language": language(), "skip": common("page.skip"), "step": place, "presents": presents, "view": view}
     data |= {
         "others": common("page.others"),
         "figure": step.figure.replace(" ", "-") if step else "",

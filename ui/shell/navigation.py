@@ -270,10 +270,10 @@ def links_onward(name: str) -> None:
     """Draw links at the end of a page to the previous and the next page, keeping the focus."""
     before, after = neighbours_of(name)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="onward"):
-        with st.container(width="content"):
+        with st.container(width="content", key="page before"):
             if before:
                 _link(before, "before", icon=":material/arrow_back:")
-        with st.container(width="content"):
+        with st.container(width="content", key="page after"):
             if after:
                 _link(after, "after", icon=":material/arrow_forward:", icon_position="right")
 

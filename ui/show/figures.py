@@ -16,14 +16,14 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.toolkit.altair_size import localize_numbers
+from charts.toolkit.altair_numbers import localize_numbers
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
 from charts.toolkit.words import localize
 from ui.compute.loading import REPOSITORY
 from ui.compute.store import store
 from ui.shell.fragments import fragment
-from ui.shell.presentation.presenter import for_a_room, is_presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.show.csv_files import as_csv
 from ui.show.exports import exports, figure_kind
 from ui.words.texts import common
@@ -73,7 +73,6 @@ def show_figure(
     kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
         figure = localize_numbers(figure)
-    figure = for_a_room(figure, kind=kind)
     with st.container(key=f"figure {name}", gap="xsmall"):
         if room:
             _scroll_sideways(name, room, about, only_here=narrow is not None)
@@ -86,8 +85,7 @@ def show_figure(
                 config={"displaylogo": False, "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}},
             )
             if narrow is not None:
-                part = for_a_room(narrow, kind=kind)
-                st.plotly_chart(part, key=f"chart {name} narrow", alt=alt or None, config={"displayModeBar": False})
+                st.plotly_chart(narrow, key=f"chart {name} narrow", alt=alt or None, config={"displayModeBar": False})
         else:
             st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
         _below(_keep(figure), kind=kind, name=name, caption=caption)
