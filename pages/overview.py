@@ -5,14 +5,13 @@ import streamlit as st
 from ui.page.below import below_the_picture
 from ui.page.living_picture import living_picture
 from ui.page.page import page
-from ui.shell.presentation.presenter import is_presenting
 from views.overview.diagram import model_diagram
-from views.overview.model_output import present_answer, show_answer, view_model_of
+from views.overview.model_output import show_answer, view_model_of
 from views.overview.more import show_more
 
 with page("overview", strip=False) as p:
     p.say_notes()
-    (present_answer if is_presenting() else show_answer)(p, view_model_of(p))
+    show_answer(p, view_model_of(p))
     living_picture(p)
     st.markdown(f"#### {p.text['blocks']}")
     shape = {"tokens": len(p.trace.tokens(p.trace.stacks[-1])), "width": p.checkpoint.config.d_model}

@@ -28,13 +28,17 @@ def space_beside() -> DeltaGenerator:
     return beside
 
 
+def is_sentence_read() -> bool:
+    """Return whether the page that is drawn shows something of the sentence."""
+    return page_state.current_page() not in NO_SENTENCE or bool(page_state.values("exercise"))
+
+
 def sentence_box() -> None:
     """Draw the box once per run, before the page: it is the same on all pages, so it stays while another one opens."""
     focus = shared_focus.current()
     config = readable_config(focus.checkpoint)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="sentence row"):
-        is_read = page_state.current_page() not in NO_SENTENCE or page_state.values("exercise")
-        if is_read and not (config and config.reads_images):
+        if is_sentence_read() and not (config and config.reads_images):
             _box(focus, of_pair=config is not None and config.predicts_next_sentence)
             with st.container(key="sentence script"):
                 _component(key="sentence kept", on_again_change=nothing)

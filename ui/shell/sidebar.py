@@ -15,7 +15,7 @@ from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
 from ui.shell.picture.image import draw_image_choice
 from ui.shell.selectors import work_of
-from ui.shell.sentence import PAUSE
+from ui.shell.sentence import PAUSE, is_sentence_read
 from ui.words.texts import as_plain, common, languages
 
 # Where this run's sidebar has space for how the model reads the sentence, above the examples.
@@ -46,7 +46,7 @@ def sidebar() -> None:
             draw_image_choice(focus, config)
         else:
             room = st.container(gap="small")
-            if not focus.presenter:
+            if not focus.presenter and is_sentence_read():
                 _examples(focus)
                 with st.expander(_named_more(config), key="sidebar more"):
                     _more(focus)

@@ -4,7 +4,6 @@ import streamlit as st
 
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits, three_digits_alike
-from transformer.config import PictureConfig
 from transformer.text.tokenizer import BLANK
 from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
 from ui.lab.uncertain_output import uncertain_output
@@ -18,8 +17,6 @@ from ui.words.texts import as_plain, common
 from views.overview.overview_view_model import OverviewViewModel, overview_view_model
 from views.overview.tour import offer_tour
 
-ONE_LINE = 84  # letters of input and output that fit into one line of a projected page
-
 
 def view_model_of(p: Page) -> OverviewViewModel:
     """Build a page's view model once per run: a fragment, which the session keeps, holds no trace."""
@@ -32,26 +29,18 @@ def _view_model_of(name: str, focus: Focus) -> OverviewViewModel:
 
 
 def show_answer(p: Page, view_model: OverviewViewModel) -> None:
-    """Show the input and the output, large."""
+    """Show the output, large; and the image that the model reads, unless the figure below draws it."""
     text, answer = p.text, view_model.answer
-    longest = answer.text if p.reads_pictures else max(p.focus.sentence, answer.text, key=len)
-    size = "####" if len(longest) < 64 else ""
+    size = "####" if len(answer.text) < 64 else ""
     found = view_model.next_sentence
     is_class = found is not None and not answer.parts  # two sentences without a blank
     work = "classifier" if is_class else work_of(p.checkpoint.config)
     written = text["forced"] if p.trace.forced else text[f"answers.{work}"]
     output = _output(p, view_model)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
-        is_drawn_large = isinstance(p.checkpoint.config, PictureConfig)  # in the figure below
-        # On a phone, the input is not shown twice (page.css).
-        is_repeated = is_drawn_large or not (p.reads_pictures or p.focus.lesson)
-        with st.container(width=310, gap=None, key="answer typed" if is_repeated else None):
-            st.caption(text["typed"])
-            if p.reads_pictures:
-                show_picture(p.focus.sentence, p.checkpoint.config)
-            else:
-                st.markdown(f"{size} {_one_line(p.focus.sentence)}")
-        with st.container(width=345, gap=None):
+        if p.reads_files:
+            show_picture(p.focus.sentence, p.checkpoint.config)
+        with st.container(gap=None):
             if p.masked is not None:
                 written = text["masked_word"].format(word=as_plain(p.masked.text))
             uncertain = uncertain_output(p)
@@ -62,31 +51,13 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
                 written = common("uncertain.least", written=written, word=as_plain(view_model.least_sure))
             elif uncertain is not None:
                 written = common("uncertain.briefly", written=written, probability=uncertain[0])
-            is_told = uncertain is not None or view_model.output_kind == "class"  # it stays on a phone
-            with st.container(key="answer told" if is_told else "answer kind"):
-                st.caption(written)
+            st.caption(written)
             st.markdown(f"{size} {output}")
             if view_model.expects:
                 st.caption(text["expects"])
             if found is not None:
                 st.markdown(next_sentence_line(found))
         offer_tour(p)
-
-
-def present_answer(p: Page, view_model: OverviewViewModel) -> None:
-    """Show the input and the output above a projected figure, as large as they fit into one line or two."""
-    if p.reads_pictures:  # the figure shows both
-        return
-    mistakes = ""
-    if uncertain_output(p) is not None:
-        least = view_model.least_sure
-        mistakes = common("uncertain.in_brackets") if least is None else common("uncertain.least_brief", word=least)
-        mistakes = mistakes.replace(" ", "\N{NO-BREAK SPACE}")  # where it does not fit, all of it is on the next line
-    length = len(p.sentence) + len(view_model.answer.text) + len(mistakes)
-    lines = 1 if length <= ONE_LINE else 2
-    with st.container(key=f"presented {lines}"):
-        output = f" → {_output(p, view_model)}"
-        st.markdown(f"{_one_line(p.sentence)}{output}" + (f" :gray[{as_plain(mistakes)}]" if mistakes else ""))
 
 
 def _output(p: Page, view_model: OverviewViewModel) -> str:
