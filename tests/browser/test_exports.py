@@ -25,11 +25,16 @@ def saved(page: Page, button: str, folder: Path) -> tuple[str, bytes]:
     return file.name, file.read_bytes()
 
 
-def exports_of(page: Page) -> None:
-    """Open the menu of the first figure."""
-    menu = page.locator("[class*=st-key-export-]").get_by_role("button", name="Export", exact=True).first
+def more_of(page: Page) -> None:
+    """Open what is behind "…" of the first figure."""
+    menu = page.locator("[class*=st-key-more-of-] button").first
     menu.scroll_into_view_if_needed()
     menu.click()
+
+
+def exports_of(page: Page) -> None:
+    """Open the menu of the first figure."""
+    more_of(page)
     page.get_by_role("button", name="CSV", exact=True).first.wait_for()
 
 
@@ -84,6 +89,7 @@ def test_a_figure_can_be_read_as_a_table(app: str, visit: Callable[..., Page]) -
     page = visit(f"{app}/add_norm")
     tables = page.get_by_test_id("stDataFrame")
     before = tables.count()
+    more_of(page)
     switch = page.get_by_role("switch", name="Table", exact=True).first
     switch.focus()
     page.keyboard.press("Space")

@@ -26,7 +26,7 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.focus import select
-from ui.show.figures import chosen_row, show_formula, show_snippet, show_source, show_table
+from ui.show.figures import chosen_row, show_code, show_formula, show_table
 from ui.words.filled import Marked, filled
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import PageText, common, label_in_words, number_text, page_texts
@@ -193,8 +193,7 @@ class Kit:
 
     def code(self, *sources: Callable | type) -> None:
         """Draw, collapsed, the Python of all results, and the source of their functions and ``sources``."""
-        show_source(*self._used, *sources)
-        show_snippet(self.name, lambda: self.python)
+        show_code(self.name, lambda: self.python, *self._used, *sources)
 
     @property
     def python(self) -> str:

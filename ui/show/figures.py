@@ -127,13 +127,13 @@ def _keep(figure: Any) -> str:
 
 @fragment
 def _below(digest: str, *, kind: str, name: str, caption: str) -> None:
-    """Draw caption, table of numbers and exports, as a fragment that creates them only on demand."""
+    """Draw the caption and, behind "…", table and exports, as a fragment that creates them only on demand."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         if caption:
             st.caption(caption)
-        as_table = st.toggle(common("show.table"), key=f"as table {name}")
-        label, icon = common("show.export"), ":material/download:"
-        with st.popover(label, type="tertiary", icon=icon, key=f"export {name}", on_change="rerun") as menu:
+        more = {"help": common("show.more"), "key": f"more of {name}", "on_change": "rerun"}
+        with st.popover("…", type="tertiary", **more) as menu:
+            as_table = st.toggle(common("show.table"), key=f"as table {name}")
             if menu.open:
                 exports(_kept(digest), kind=kind, name=name)
     if as_table:
@@ -259,6 +259,18 @@ def _source_of(thing: Callable | type) -> Source:
     path = Path(inspect.getsourcefile(thing)).resolve()
     shown = path.relative_to(REPOSITORY) if path.is_relative_to(REPOSITORY) else Path(path.name)
     return Source(code=textwrap.dedent("".join(lines)).strip(), file=shown.as_posix(), line=max(1, line))
+
+
+def show_code(name: str, code: Callable[[], str], *things: Callable | type) -> None:
+    """Show, in one fold, Python that gives the page's numbers outside the app, and the source of what it calls.
+
+    It is not shown during a presentation. ``name`` is unique on the page.
+    """
+
+    def whole() -> str:
+        return "\n\n\n".join((code(), *map(_with_place, things)))
+
+    _collapsed_code("show.code", ":material/terminal:", whole, name=name)
 
 
 def show_source(*things: Callable | type) -> None:
