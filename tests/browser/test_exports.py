@@ -73,6 +73,7 @@ def test_a_figure_is_saved(figure: Page, tmp_path: Path) -> None:
 
 def test_a_map_is_saved_as_pdf_black_on_white(app: str, visit: Callable[..., Page], tmp_path: Path) -> None:
     page = visit(f"{app}/attention?sentence=The+dog+sleeps.", dark=True)
+    page.get_by_role("button", name="Tools for this figure").first.click()
     page.get_by_role("button", name="Export this figure or its numbers").first.click()
     name, content = saved(page, "Download this figure as PDF", tmp_path)
     assert name.endswith(".pdf") and len(content) < 250_000

@@ -63,10 +63,10 @@ def test_a_presented_overview_shows_the_output_and_the_whole_picture(
 ) -> None:
     page = visit(f"{app}/?presenter=1&sentence=The+old+man+told+us+a+story.")
     page.set_viewport_size({"width": 1280, "height": height})
-    canvas = page.locator("canvas[data-geometry]").first
+    picture = page.locator(".st-key-living-picture")
 
     def ends_in_the_window() -> bool:
-        box = canvas.bounding_box()
+        box = picture.bounding_box()
         return box["y"] + box["height"] <= height
 
     assert eventually(page, ends_in_the_window, True)

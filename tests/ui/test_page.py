@@ -248,7 +248,7 @@ def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
         shell / "guidance" / "lesson_bar.css",
         *(shell / "presentation").glob("*.css"),
     ]
-    assert len(styles) == 4
+    assert len(styles) == 3
     for path in styles:
         assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", path.read_text(encoding="utf-8")), path
 
