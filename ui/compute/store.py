@@ -37,7 +37,6 @@ MEGABYTES = {
 }
 _SHELVES = {
     "checkpoint": "models",
-    "snapshot": "models",
     "spoken": "models",  # the same weights, which are counted once
     "trace": "traces",
     "positions": "traces",

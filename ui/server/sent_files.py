@@ -28,7 +28,7 @@ from ui.server.streamlit_private import (
 )
 
 MAX_FILE_MB = 100  # checkpoints are the largest files that are uploaded, and ours are small
-MOST_FILES = 100  # per visitor; a checkpoint with its snapshots has about 20
+MOST_FILES = 100  # per visitor; a checkpoint in shards has about 20
 STALL_SECONDS = 60  # time without a byte after which an upload is aborted
 _UPLOAD, _METRICS = "/_stcore/upload_file/{session_id}/{file_id}", "/_stcore/metrics"
 UPLOAD_SECONDS = 600  # for one file: 100 MB at 1.4 megabits per second
