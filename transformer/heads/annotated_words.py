@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from transformer.attention_maps.whole_words import word_spans, word_weights
-from transformer.heads.weight_patterns import Tallies, Tally, even_attention
+from transformer.heads.weight_patterns import Count, Counts, even_attention
 from transformer.runs.attention_view import AttentionView
 
 FOLDER = Path(__file__).parent / "sentences"
@@ -156,10 +156,10 @@ _OFFSETS = range(-3, 4)
 Links = Sequence[int | np.integer]
 
 
-def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally]:
+def alignment_counts(view: AttentionView, pair: AlignedPair) -> dict[str, Count]:
     """Count aligned words of one pair under "aligned_next" and "aligned_read".
 
-    Each has a second tally "…_aer", whose share is 1 − AER. Self-attention gives no tallies.
+    Each has a second count "…_aer", whose share is 1 − AER. Self-attention gives no counts.
     """
     if view.kind != "cross":
         return {}
@@ -172,8 +172,8 @@ def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally
         links = word_weights(view.weights, rows, sources).argmax(axis=-1)  # [head, target word]
         right, agreed, asked, both = np.array([_agreement(head, pair) for head in links.tolist()], dtype=float).T
         chance = sum(len(_possible(pair, word)) / len(pair.source) for word in _linked_targets(pair))
-        found[name] = Tally.of(right, chance, int(asked[0]))
-        found[f"{name}_aer"] = Tally.of(agreed, 0.0, int(both[0]))
+        found[name] = Count.of(right, chance, int(asked[0]))
+        found[f"{name}_aer"] = Count.of(agreed, 0.0, int(both[0]))
     return found
 
 
@@ -238,7 +238,7 @@ def directed_arcs(sentence: AnnotatedSentence, name: str, *, causal: bool) -> li
     return [(looks, found) for looks, found in directed if not causal or found < looks]
 
 
-def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causal: bool) -> dict[str, Tally]:
+def syntactic_counts(view: AttentionView, sentence: AnnotatedSentence, *, causal: bool) -> dict[str, Count]:
     """Count syntactic arcs in self-attention over one annotated sentence, by ``DIRECTIONS``.
 
     The result is empty if the words are not found among the tokens (an alphabet that the model lacks, or a decoder that
@@ -249,16 +249,16 @@ def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causa
         return {}
     best = word_weights(view.weights, spans, spans).argmax(axis=-1)  # [head, word]
     longest = word_weights(even_attention(view)[None], spans, spans)[0].argmax(axis=-1)  # [word]
-    tallies = {}
+    counts = {}
     for name in DIRECTIONS:
         if arcs := directed_arcs(sentence, name, causal=causal):
             looks, found = np.array(arcs).T
             choice = looks + 1 if causal else np.full(len(arcs), len(spans))
             hits = (best[:, looks] == found).sum(axis=1).astype(float)
-            tallies[name] = Tally.of(hits, (1 / choice).sum(), len(arcs))
+            counts[name] = Count.of(hits, (1 / choice).sum(), len(arcs))
             hits = np.array([float((longest[looks] == found).sum())])
-            tallies[f"{name}_longest"] = Tally.of(hits, 0.0, len(arcs))
-    return tallies
+            counts[f"{name}_longest"] = Count.of(hits, 0.0, len(arcs))
+    return counts
 
 
 def best_offset_share(sentences: Sequence[AnnotatedSentence], name: str, *, causal: bool) -> float:
@@ -267,6 +267,6 @@ def best_offset_share(sentences: Sequence[AnnotatedSentence], name: str, *, caus
     return max(offsets.values(), default=0) / max(1, offsets.total())
 
 
-def least_of_arcs(tallies: Tallies, name: str, *, best_offset: float) -> float:
+def least_of_arcs(counts: Counts, name: str, *, best_offset: float) -> float:
     """Return the threshold: ``LEAST_ABOVE_OFFSET`` above the best fixed offset and even attention."""
-    return max(best_offset, float(tallies[f"{name}_longest"].shares[0, 0])) + LEAST_ABOVE_OFFSET
+    return max(best_offset, float(counts[f"{name}_longest"].shares[0, 0])) + LEAST_ABOVE_OFFSET

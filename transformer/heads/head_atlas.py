@@ -32,7 +32,7 @@ from transformer.attribution.direct_logit_attribution import Question, Walk, las
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.firing_examples import ROWS, Progress, RowExample, head_rows, read_batches
-from transformer.heads.weight_patterns import places_in
+from transformer.heads.weight_patterns import patterns
 from transformer.models import FirstTokenClassifier
 from transformer.predictions.lens import lens_stack
 from transformer.runs.head_places import Head, attention_layers
@@ -270,21 +270,19 @@ def head_habits(
 
 def kinds_of_pairs(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndarray:
     """Return the kind of every pair of tokens, [query, key], as an index of the list of kinds."""
-    of_roles = places_in(asked, read, cross=cross)
-    tests = {"special": of_roles["sink"], "punctuation": of_roles["punctuation"]}
+    cells = patterns(asked, read, cross=cross)
+    tests = {"special": cells["sink"], "punctuation": cells["punctuation"]}
     if cross:
-        before = np.cumsum(of_roles["diagonal"], axis=1) == 0
-        tests |= {"line": of_roles["diagonal"], "before": before, "behind": ~before}
+        before = np.cumsum(cells["diagonal"], axis=1) == 0
+        tests |= {"line": cells["diagonal"], "before": before, "behind": ~before}
     else:
         distance = np.arange(len(read))[None, :] - np.arange(len(asked))[:, None]
-        after_same = np.zeros_like(of_roles["repeated"])
-        after_same[:, 1:] = (of_roles["repeated"] | of_roles["same"])[:, :-1]
         tests |= {
-            "itself": of_roles["same"],
-            "previous": of_roles["previous"],
-            "next": of_roles["next"],
-            "same": of_roles["repeated"],
-            "after_same": after_same,
+            "itself": cells["same"],
+            "previous": cells["previous"],
+            "next": cells["next"],
+            "same": cells["repeated"],
+            "after_same": cells["after_repeated"],
             "near": np.abs(distance) <= 3,
             "left": distance < 0,
             "right": distance > 0,

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.induction import LEAST_INDUCTION, InductionTest, followers, induction_test
+from transformer.heads.induction import LEAST_INDUCTION, InductionTest, induction_test
 from transformer.heads.role_measures import (
     PLACES,
     ROLES,
     HeadMeasures,
-    Tallied,
+    LayerCounts,
     add_reading,
     count_annotated,
     head_measures,
@@ -32,11 +32,11 @@ from transformer.heads.weight_patterns import (
     LEAST_BROAD,
     LEAST_MONOTONE,
     LEAST_ROWS,
+    count,
     counted_rows,
-    even_attention,
     least_share,
-    place_shares,
-    places_in,
+    patterns_of,
+    sentence_counts,
     shape_scores,
 )
 from transformer.runs.attention_view import AttentionView
@@ -92,21 +92,17 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
 
         awake = mean of Σ_{j followed} α_ij ÷ (1 − mean of Σ_{j at rest} α_ij)
     """
-    roles = head_roles(view)
-    followed = followers(view)
+    roles, places = head_roles(view), patterns_of(view)
+    if not view.is_causal:  # a head that sees both sides needs no memory of an earlier occurrence
+        return roles
+    followed = places["after_repeated"] & view.allowed
     rows = followed.any(axis=1) & counted_rows(view)
     if rows.sum() < LEAST_ROWS:
         return roles
-    places = places_in(view.query, view.key, cross=False)
-    resting = (places["first"] | places["sink"]) & ~followed
-
-    def share(weights: np.ndarray, place: np.ndarray) -> np.ndarray:
-        return (weights * place).sum(axis=-1)[..., rows].mean(axis=-1)
-
-    chance, chance_at_rest = (float(share(even_attention(view), place)) for place in (followed, resting))
-    shares, at_rest = share(view.weights, followed), share(view.weights, resting)  # [head]
-    awake = shares / np.maximum(1 - at_rest, 1e-9)
-    least, least_awake = least_share(chance), least_share(chance / (1 - chance_at_rest))
+    after, at_rest = (count(view, cells, rows) for cells in (followed, (places["first"] | places["sink"]) & ~followed))
+    shares, chance = after.shares[:, 0], float(after.chances[0])
+    awake = shares / np.maximum(1 - at_rest.shares[:, 0], 1e-9)
+    least, least_awake = least_share(chance), least_share(chance / (1 - float(at_rest.chances[0])))
     found = []
     for role, most, of_rest in zip(roles, shares.tolist(), awake.tolist(), strict=True):
         clear = most >= least and not most <= role.score  # a role without a score, "none", does not compete
@@ -123,9 +119,10 @@ def roles_in(trace: Trace, stack: str, kind: str) -> tuple[HeadRole, ...]:
 
 
 def head_roles(view: AttentionView) -> tuple[HeadRole, ...]:
-    """Return the role of every head of one layer; see ``place_shares`` and ``choose_role``."""
-    shares, chances = place_shares(view)
-    measured = {**shares, **shape_scores(view)}
+    """Return the role of every head of one layer; see ``sentence_counts`` and ``choose_role``."""
+    counts = sentence_counts(view)
+    chances = {name: float(found.chances[0]) for name, found in counts.items()}
+    measured = {name: found.shares[:, 0] for name, found in counts.items()} | shape_scores(view)
     roles = []
     for head in range(view.n_heads):
         scores = {name: float(values[head]) for name, values in measured.items()}
@@ -243,7 +240,7 @@ def corpus_roles(
         InputError: If the model can read none of the sentences.
     """
     found: list[tuple[HeadRole, ...]] = []
-    tallied: Tallied = [{} for _ in attention_layers(checkpoint.config)]
+    per_layer: LayerCounts = [{} for _ in attention_layers(checkpoint.config)]
     skipped, total = 0, len(sentences) + n_annotated(checkpoint)
 
     def report(done: int) -> None:
@@ -252,20 +249,20 @@ def corpus_roles(
 
     for batch in readings(checkpoint, sentences, batch_size=batch_size):
         for reading in batch:
-            add_reading(tallied, reading)
+            add_reading(per_layer, reading)
             found += [roles for roles in [_roles_of(reading)] if roles]
             skipped += not reading.views
         report(len(found) + skipped)
     if not found:
         raise nothing_read_error(checkpoint, len(sentences))
-    count_annotated(checkpoint, tallied, batch_size=batch_size, progress=lambda done: report(len(sentences) + done))
+    count_annotated(checkpoint, per_layer, batch_size=batch_size, progress=lambda done: report(len(sentences) + done))
     heads = tuple(summarise(of_one_head) for of_one_head in zip(*found, strict=True))
     induction, tested = None, {}
     if checkpoint.config.kind == "decoder-only":
         induction = induction_test(checkpoint, seed=seed)
         heads = tuple(_with_induction(head, induction) for head in heads)
         tested = {place: induction.measure(place) for place in induction.induction}
-    measured = head_measures(checkpoint, tallied, induction=tested)
+    measured = head_measures(checkpoint, per_layer, induction=tested)
     heads = tuple(replace(head, measured=one) for head, one in zip(heads, measured, strict=True))
     return CorpusRoles(heads, len(found), skipped, sentence_digest(sentences), induction)
 

@@ -2,21 +2,19 @@
 
 Olsson et al. 2022, "In-context Learning and Induction Heads": in a sequence of random tokens that is repeated, only the
 first copy predicts how the second one continues, so a head's behaviour there is not knowledge of language
-(``induction_test``). In a typed sentence, the rows are those of repeated words (``followers``).
+(``induction_test``). In a typed sentence, the rows are those of repeated words (``sentence_roles``).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.weight_patterns import Measure, special_tokens
+from transformer.heads.weight_patterns import Measure
 from transformer.probes import record
-from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head, all_heads
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import SPECIAL_IDS
@@ -127,21 +125,6 @@ def repeated_scores(weights: Tensor, length: int) -> Tensor:
     """
     rows = torch.arange(length + 1, 2 * length + 1, device=weights.device)
     return torch.stack([weights[:, rows, keys].mean(dim=1) for keys in (rows - length + 1, rows - 1)])
-
-
-def followers(view: AttentionView) -> np.ndarray:
-    """Return a mask of the tokens that follow an earlier occurrence of the query: [query, key].
-
-    It is all ``False`` unless attention is causal: a head that sees both sides needs no memory of an earlier
-    occurrence.
-    """
-    n_queries, n_keys = view.allowed.shape
-    found = np.zeros((n_queries, n_keys), dtype=bool)
-    if not view.is_causal:
-        return found
-    ids = np.array(view.key.ids)
-    found[:, 1:] = (ids[:, None] == ids[None, :-1]) & ~special_tokens(view.query)[:, None]
-    return found & view.allowed & np.tri(n_queries, n_keys, dtype=bool)
 
 
 @torch.inference_mode()

@@ -20,28 +20,28 @@ from transformer.heads.annotated_words import (
     LEAST_ABOVE_RULE,
     SHIFTS,
     aligned_pairs,
-    alignment_tallies,
+    alignment_counts,
     annotated_sentences,
     best_offset_share,
     best_rule_precision,
     join_words,
     least_of_arcs,
-    syntactic_tallies,
+    syntactic_counts,
 )
 from transformer.heads.head_circuits import copying_scores, reads_words_out
 from transformer.heads.weight_patterns import (
     LEAST_BROAD,
     LEAST_MONOTONE,
+    Count,
+    Counts,
     Measure,
-    Tallies,
-    Tally,
-    add_tallies,
+    add_counts,
     least_share,
-    place_tallies,
+    place_counts,
+    positional_counts,
     positional_measures,
-    positional_tallies,
     profile,
-    shape_tallies,
+    shape_counts,
 )
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head, all_heads, attention_layers
@@ -62,7 +62,7 @@ NO_ROLE = ("broad", "copying")  # attending everywhere is no role, and copying i
 
 MAX_SURPRISED = math.log(100)  # nats per token; a model with a higher mean does not know the language of the pairs
 LEAST_COPYING = 0.5  # of Σλ ÷ Σ|λ|, which lies between −1 and 1
-Tallied = list[dict[str, Tally]]  # one per attention layer, in the order of ``attention_layers``
+LayerCounts = list[dict[str, Count]]  # one per attention layer, in the order of ``attention_layers``
 
 
 @dataclass(frozen=True)
@@ -111,20 +111,22 @@ class HeadMeasures:
         return max((one.strength for name, one in self.measures.items() if name not in NO_ROLE), default=math.nan)
 
 
-def view_tallies(view: AttentionView) -> dict[str, Tally]:
+def view_counts(view: AttentionView) -> dict[str, Count]:
     """Return what is counted in every sentence, for one layer."""
-    positional = positional_tallies(view) if view.kind == "self" else {}
-    return {**positional, **place_tallies(view), **shape_tallies(view)}
+    positional = positional_counts(view) if view.kind == "self" else {}
+    return {**positional, **place_counts(view), **shape_counts(view)}
 
 
-def add_reading(tallied: Tallied, reading: Reading, count: Callable[[AttentionView], Tallies] = view_tallies) -> None:
+def add_reading(
+    per_layer: LayerCounts, reading: Reading, count: Callable[[AttentionView], Counts] = view_counts
+) -> None:
     """Add one more sentence: what ``count`` finds in each layer."""
     for layer, view in enumerate(reading.views):
-        tallied[layer] = add_tallies(tallied[layer], count(view))
+        per_layer[layer] = add_counts(per_layer[layer], count(view))
 
 
 def count_annotated(
-    checkpoint: Checkpoint, tallied: Tallied, *, batch_size: int, progress: Callable[[int], None] | None = None
+    checkpoint: Checkpoint, per_layer: LayerCounts, *, batch_size: int, progress: Callable[[int], None] | None = None
 ) -> None:
     """Read the annotated sentences and the aligned pairs, and add their counts.
 
@@ -143,16 +145,16 @@ def count_annotated(
 
     sentences, causal = annotated_sentences(), not checkpoint.config.has_encoder
     for reading in each([sentence.text for sentence in sentences], source_only=True):
-        add_reading(tallied, reading, partial(syntactic_tallies, sentence=sentences[reading.index], causal=causal))
+        add_reading(per_layer, reading, partial(syntactic_counts, sentence=sentences[reading.index], causal=causal))
     pairs = _pairs_for(checkpoint)
-    found: Tallied = [{} for _ in tallied]
+    found: LayerCounts = [{} for _ in per_layer]
     surprise: list[float] = []
     answers = [join_words(pair.target) for pair in pairs]
     for reading in each([join_words(pair.source) for pair in pairs], answers=answers) if pairs else ():
-        add_reading(found, reading, partial(alignment_tallies, pair=pairs[reading.index]))
+        add_reading(found, reading, partial(alignment_counts, pair=pairs[reading.index]))
         surprise += reading.surprise
     if surprise and math.fsum(surprise) / len(surprise) < MAX_SURPRISED:
-        tallied[:] = [add_tallies(one, other) for one, other in zip(tallied, found, strict=True)]
+        per_layer[:] = [add_counts(one, other) for one, other in zip(per_layer, found, strict=True)]
 
 
 def n_annotated(checkpoint: Checkpoint) -> int:
@@ -161,17 +163,17 @@ def n_annotated(checkpoint: Checkpoint) -> int:
 
 
 def head_measures(
-    checkpoint: Checkpoint, tallied: Tallied, *, induction: Mapping[Head, Measure]
+    checkpoint: Checkpoint, per_layer: LayerCounts, *, induction: Mapping[Head, Measure]
 ) -> tuple[HeadMeasures, ...]:
     """Return the measures of all heads in the order of ``all_heads``, including "copying"."""
     found, copying = [], copying_measures(checkpoint)
     elsewhere = {"induction": induction, "copying": copying}
     layers = list(attention_layers(checkpoint.config))
-    tallies_of = dict(zip(layers, tallied, strict=True))
-    least_of = {layer: _thresholds(tallies, causal=layer[0] == "decoder") for layer, tallies in tallies_of.items()}
+    counts_of = dict(zip(layers, per_layer, strict=True))
+    least_of = {layer: _thresholds(counts, causal=layer[0] == "decoder") for layer, counts in counts_of.items()}
     for head in all_heads(checkpoint.config):
         more = {name: measures[head] for name, measures in elsewhere.items() if head in measures}
-        found.append(_of_head(tallies_of[head[:3]], head.head, least_of[head[:3]], more))
+        found.append(_of_head(counts_of[head[:3]], head.head, least_of[head[:3]], more))
     return tuple(found)
 
 
@@ -201,27 +203,27 @@ def _pairs_for(checkpoint: Checkpoint) -> tuple:
     return aligned_pairs() if checkpoint.config.has_encoder and checkpoint.config.has_decoder else ()
 
 
-def _thresholds(tallies: Tallies, *, causal: bool) -> dict[str, float]:
+def _thresholds(counts: Counts, *, causal: bool) -> dict[str, float]:
     """Return the least score at which a head of this layer has each of the counted roles."""
     least = {"monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
     for name in ("sink", "delimiter", "repeated", "rare", "diagonal"):
-        if name in tallies:
-            least[name] = least_share(float(tallies[name].chances[0]))
+        if name in counts:
+            least[name] = least_share(float(counts[name].chances[0]))
     for name in DIRECTIONS:
-        if name in tallies:
+        if name in counts:
             best_offset = best_offset_share(annotated_sentences(), name, causal=causal)
-            least[name] = least_of_arcs(tallies, name, best_offset=best_offset)
+            least[name] = least_of_arcs(counts, name, best_offset=best_offset)
     for name in ALIGNED:
         least[name] = best_rule_precision(aligned_pairs()) + LEAST_ABOVE_RULE
-    return {name: least[name] for name in least if name in tallies and tallies[name].rows[0]}
+    return {name: least[name] for name in least if name in counts and counts[name].rows[0]}
 
 
-def _of_head(tallies: Tallies, head: int, least: Mapping[str, float], more: Mapping[str, Measure]) -> HeadMeasures:
+def _of_head(counts: Counts, head: int, least: Mapping[str, float], more: Mapping[str, Measure]) -> HeadMeasures:
     measures, where, distances = dict(more), {}, {}
-    if "offset" in tallies:
-        positional, where = positional_measures(tallies, head)
+    if "offset" in counts:
+        positional, where = positional_measures(counts, head)
         measures |= positional
-        distances = profile(tallies, head)
-    measures |= {name: tallies[name].measure(head, least[name]) for name in least}
-    rates = {name: 1 - float(tallies[f"{name}_aer"].shares[head, 0]) for name in ALIGNED if name in tallies}
+        distances = profile(counts, head)
+    measures |= {name: counts[name].measure(head, least[name]) for name in least}
+    rates = {name: 1 - float(counts[f"{name}_aer"].shares[head, 0]) for name in ALIGNED if name in counts}
     return HeadMeasures({name: measures[name] for name in MEASURES if name in measures}, where, distances, rates)

@@ -1,6 +1,6 @@
 """Tests of the literature on attention weights alone: kinds of position, offsets, shape of the map.
 
-A ``Tally`` selects rows of attention and sums over them; the resulting ``Measure`` is a score with its chance level. A
+A ``Count`` selects rows of attention and sums over them; the resulting ``Measure`` is a score with its chance level. A
 threshold is a published one, or the chance level plus a fixed distance.
 
 **Kinds of position**: neighbours, the token itself, special tokens and punctuation, the same token elsewhere, the first
@@ -80,8 +80,8 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Tally:
-    """Counts over some rows; the tallies of several sentences are added.
+class Count:
+    """Counts over some rows; the counts of several sentences are added.
 
     Attributes:
         total: [head, place].
@@ -94,12 +94,12 @@ class Tally:
     rows: np.ndarray
 
     @classmethod
-    def of(cls, total: np.ndarray, chance: float, rows: int) -> "Tally":
-        """Return the tally of one kind of position; ``total`` is [head]."""
+    def of(cls, total: np.ndarray, chance: float, rows: int) -> "Count":
+        """Return the count of one kind of position; ``total`` is [head]."""
         return cls(total[:, None], np.array([chance]), np.array([rows]))
 
-    def __add__(self, other: "Tally") -> "Tally":
-        return Tally(self.total + other.total, self.chance + other.chance, self.rows + other.rows)
+    def __add__(self, other: "Count") -> "Count":
+        return Count(self.total + other.total, self.chance + other.chance, self.rows + other.rows)
 
     @property
     def shares(self) -> np.ndarray:
@@ -116,11 +116,11 @@ class Tally:
         return Measure(float(self.shares[head, place]), float(self.chances[place]), least, int(self.rows[place]))
 
 
-Tallies = Mapping[str, Tally]
+Counts = Mapping[str, Count]
 
 
-def add_tallies(one: Tallies, other: Tallies) -> dict[str, Tally]:
-    """Add tallies by name; a name that one of them lacks keeps the other's tally."""
+def add_counts(one: Counts, other: Counts) -> dict[str, Count]:
+    """Add counts by name; a name that one of them lacks keeps the other's count."""
     names = dict.fromkeys((*one, *other))
     return {name: one[name] + other[name] if name in one and name in other else (one | other)[name] for name in names}
 
@@ -166,74 +166,87 @@ LEAST_ROWS = 3  # fewer rows with a choice in one sentence are not enough for a 
 _NEEDED = ("previous", "next", "same", "repeated")  # rows without such a key are left out of the mean
 
 
-def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[str, np.ndarray]:
-    """Return a mask of each kind of position that a role is named after, [query, key].
+def patterns(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[str, np.ndarray]:
+    """Return a mask of each kind of position that has a name, [query, key].
 
-    "diagonal" is only for cross-attention, which has no neighbours. The task before a sentence is not on the diagonal,
-    because the output does not repeat it.
+    "after_repeated" are the tokens after another occurrence of the query. "diagonal" is only for cross-attention, which
+    has no neighbours. The task before a sentence is not on the diagonal, because the output does not repeat it.
     """
     n_queries, n_keys = len(query), len(key)
     everywhere = np.ones((n_queries, 1), dtype=bool)
     first = np.zeros((n_queries, n_keys), dtype=bool)
     first[:, 0] = True
     marks = np.array([not token.special and stands_alone(key, token.index) for token in key], dtype=bool)
-    places = {"sink": everywhere & sink_tokens(key), "punctuation": everywhere & marks, "first": first}
+    found = {"sink": everywhere & sink_tokens(key), "punctuation": everywhere & marks, "first": first}
     if cross:
         real_queries, real_keys = int((~padding_tokens(query)).sum()), int((~padding_tokens(key)).sum())
         begins = sum(token.role == "task" for token in key)
         band = np.zeros((n_queries, n_keys), dtype=bool)
         band[:real_queries, begins:real_keys] = diagonal_band(real_queries, real_keys - begins)
-        return {**places, "diagonal": band}
+        return {**found, "diagonal": band}
     distance = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
     ids = np.array(key.ids)
     first[0, 0] = False  # the first token that attends to itself attends to "the same token"
+    repeated = (ids[:, None] == ids[None, :]) & (distance != 0) & ~special_tokens(key)
+    after_repeated = np.zeros_like(repeated)
+    after_repeated[:, 1:] = repeated[:, :-1]
     return {
         "previous": distance == -1,
         "next": distance == 1,
         "same": distance == 0,
-        "repeated": (ids[:, None] == ids[None, :]) & (distance != 0) & ~special_tokens(key),
-        **places,
+        "repeated": repeated,
+        **found,
+        "after_repeated": after_repeated,
     }
 
 
-def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Return the mean share of each kind of position in one sentence, [head], and that of even attention.
+def count(view: AttentionView, cells: np.ndarray, rows: np.ndarray) -> Count:
+    """Count the weight that ``rows``, [query], give to the cells of a mask, [query, key]."""
+    chance = (cells & view.allowed).sum(axis=1) / keys_allowed(view)
+    total = np.where(cells, view.weights, 0.0).sum(axis=-1)[:, rows].sum(axis=1)
+    return Count.of(total, chance[rows].sum(), rows.sum())
 
-    share = mean over rows i of Σ_{j in place(i)} α_ij. Rows of padding, and rows with at most one allowed key, do not
-    count. Neighbours, the token itself and repeated tokens are averaged over the rows that have such a key. With fewer
-    than three rows a share is NaN.
+
+def patterns_of(view: AttentionView) -> dict[str, np.ndarray]:
+    """Return the ``patterns`` of the tokens of a view."""
+    return patterns(view.query, view.key, cross=view.kind == "cross")
+
+
+def sentence_counts(view: AttentionView) -> dict[str, Count]:
+    """Count each kind of position in one sentence; one with fewer than three rows has no rows at all.
+
+    Rows of padding, and rows with at most one allowed key, do not count. For neighbours, the token itself and repeated
+    tokens, only rows count that have such a key.
     """
-    counted = counted_rows(view)
-    shares, chances = {}, {}
-    for name, place in places_of(view).items():
-        possible = (place & view.allowed).any(axis=1)
-        rows = counted & possible if name in _NEEDED else counted
-        if rows.sum() < LEAST_ROWS or not (possible & rows).any():
-            shares[name], chances[name] = np.full(view.n_heads, np.nan), float("nan")
+    counted, found = counted_rows(view), {}
+    for name, cells in patterns_of(view).items():
+        if name == "after_repeated":  # only causal attention can use it: ``sentence_roles``
             continue
-        shares[name] = (view.weights * place).sum(axis=-1)[:, rows].mean(axis=1)
-        chances[name] = float((even_attention(view) * place).sum(axis=-1)[rows].mean())
-    return shares, chances
+        possible = (cells & view.allowed).any(axis=1)
+        rows = counted & possible if name in _NEEDED else counted
+        enough = rows.sum() >= LEAST_ROWS and (possible & rows).any()
+        found[name] = count(view, cells, rows & enough)
+    return found
 
 
-def place_tallies(view: AttentionView) -> dict[str, Tally]:
+def place_counts(view: AttentionView) -> dict[str, Count]:
     """Count kinds of position over the tokens of the text alone, to be added over sentences.
 
     These are "sink" (in causal attention including the first position), "delimiter" (punctuation), "repeated" or
     "diagonal", and "rare".
     """
-    rows, places = word_rows(view), places_of(view)
+    rows, places = word_rows(view), patterns_of(view)
     sink = places["sink"] | places["first"] if view.is_causal else places["sink"]
-    found = {"sink": share_of(view, sink, rows), "delimiter": share_of(view, places["punctuation"], rows)}
+    found = {"sink": count(view, sink, rows), "delimiter": count(view, places["punctuation"], rows)}
     if view.kind == "cross":
-        return {**found, "diagonal": share_of(view, places["diagonal"], rows)}
+        return {**found, "diagonal": count(view, places["diagonal"], rows)}
     again = places["repeated"]
-    found["repeated"] = share_of(view, again, rows & (again & view.allowed).any(axis=1))
+    found["repeated"] = count(view, again, rows & (again & view.allowed).any(axis=1))
     if not special_tokens(view.key).all():
         rarest = int(np.where(special_tokens(view.key), -1, np.array(view.key.ids)).argmax())
         seen = rows & view.allowed[:, rarest]
         hit = (view.weights.argmax(axis=-1) == rarest) & seen
-        found["rare"] = Tally.of(hit.sum(axis=-1), (seen / keys_allowed(view)).sum(), seen.sum())
+        found["rare"] = Count.of(hit.sum(axis=-1), (seen / keys_allowed(view)).sum(), seen.sum())
     return found
 
 
@@ -251,18 +264,6 @@ def diagonal_band(n_queries: int, n_keys: int) -> np.ndarray:
     return np.abs(np.arange(n_keys)[None, :] - line[:, None]) <= 1.0
 
 
-def places_of(view: AttentionView) -> dict[str, np.ndarray]:
-    """Return ``places_in`` the tokens of a view."""
-    return places_in(view.query, view.key, cross=view.kind == "cross")
-
-
-def share_of(view: AttentionView, place: np.ndarray, rows: np.ndarray) -> Tally:
-    """Sum the weights that ``rows`` give to the cells of the mask ``place``, [query, key]."""
-    chance = (place & view.allowed).sum(axis=1) / keys_allowed(view)
-    total = np.where(place, view.weights, 0.0).sum(axis=-1)[:, rows].sum(axis=1)
-    return Tally.of(total, chance[rows].sum(), rows.sum())
-
-
 LEAST_ON_OFFSET = 0.9  # Voita et al. 2019, §5.1
 LEAST_WINDOW_LIFT = 1.5  # times chance, since three of four keys are often hit whatever a head does
 MAX_OFFSET = 8  # tokens to either side
@@ -270,7 +271,7 @@ WINDOW = 3
 OFFSETS = tuple(range(-MAX_OFFSET, MAX_OFFSET + 1))
 
 
-def positional_tallies(view: AttentionView) -> dict[str, Tally]:
+def positional_counts(view: AttentionView) -> dict[str, Count]:
     """Count offsets in the self-attention of one sentence.
 
     "offset" and "profile" are keyed by offset, "window" by its first offset. The profile is the mean weight at a
@@ -285,23 +286,23 @@ def positional_tallies(view: AttentionView) -> dict[str, Tally]:
     best = view.weights.argmax(axis=-1)  # [head, query]
     hit = (best[:, None, :] == keys[None]) & has
     evenly = 1 / keys_allowed(view)
-    offset = Tally(hit.sum(axis=-1).astype(float), (has * evenly).sum(axis=-1), has.sum(axis=-1))
+    offset = Count(hit.sum(axis=-1).astype(float), (has * evenly).sum(axis=-1), has.sum(axis=-1))
     weights = np.where(has, view.weights[:, queries, keys], 0.0).sum(axis=-1)
     triples = range(len(OFFSETS) - WINDOW + 1)
     choice = keys_allowed(view) > WINDOW
     has_all = np.stack([has[d : d + WINDOW].all(axis=0) & choice for d in triples])  # [window, query]
     hits = np.stack([hit[:, d : d + WINDOW].any(axis=1) for d in triples], axis=1) & has_all
-    window = Tally(hits.sum(axis=-1).astype(float), (has_all * evenly).sum(axis=-1) * WINDOW, has_all.sum(axis=-1))
-    return {"offset": offset, "profile": Tally(weights, offset.chance, offset.rows), "window": window}
+    window = Count(hits.sum(axis=-1).astype(float), (has_all * evenly).sum(axis=-1) * WINDOW, has_all.sum(axis=-1))
+    return {"offset": offset, "profile": Count(weights, offset.chance, offset.rows), "window": window}
 
 
-def positional_measures(tallies: Tallies, head: int) -> tuple[dict[str, Measure], dict[str, int]]:
+def positional_measures(counts: Counts, head: int) -> tuple[dict[str, Measure], dict[str, int]]:
     """Return "offset", "same" and "window" of one head, and the best offsets of "offset" and "window".
 
     "same" is offset 0, the token itself.
     """
     itself = OFFSETS.index(0)
-    offset, window = tallies["offset"], tallies["window"]
+    offset, window = counts["offset"], counts["window"]
     common = offset.rows >= 0.5 * offset.rows.max()
     measures, where = {}, {}
     if offset.rows[itself]:
@@ -316,15 +317,15 @@ def positional_measures(tallies: Tallies, head: int) -> tuple[dict[str, Measure]
     return measures, where
 
 
-def profile(tallies: Tallies, head: int) -> dict[int, float]:
+def profile(counts: Counts, head: int) -> dict[int, float]:
     """Return offset → mean weight, for the offsets that any row has."""
-    shares, rows = tallies["profile"].shares[head], tallies["profile"].rows
+    shares, rows = counts["profile"].shares[head], counts["profile"].rows
     return {offset: float(share) for offset, share, count in zip(OFFSETS, shares, rows, strict=True) if count}
 
 
-def _best(tally: Tally, head: int, common: np.ndarray) -> int | None:
-    places = np.flatnonzero(common & (tally.rows > 0))
-    return int(places[np.argmax(tally.shares[head, places])]) if len(places) else None
+def _best(found: Count, head: int, common: np.ndarray) -> int | None:
+    places = np.flatnonzero(common & (found.rows > 0))
+    return int(places[np.argmax(found.shares[head, places])]) if len(places) else None
 
 
 SHAPES = ("monotone", "broad", "entropy", "distance", "confidence", "sinks")
@@ -351,14 +352,14 @@ def shape_scores(view: AttentionView) -> dict[str, np.ndarray]:
     }
 
 
-def shape_tallies(view: AttentionView) -> dict[str, Tally]:
+def shape_counts(view: AttentionView) -> dict[str, Count]:
     """Count "broad" and "monotone" over the tokens of the text alone, to be added over sentences."""
     rows = word_rows(view)
     shares = view.entropy[:, rows] / np.log2(keys_allowed(view)[rows])
-    found = {"broad": Tally.of(shares.sum(axis=1), 0.0, rows.sum())}
+    found = {"broad": Count.of(shares.sum(axis=1), 0.0, rows.sum())}
     if view.kind == "cross" and rows.sum() >= LEAST_ROWS:
         order = monotonicity(view.weights[:, rows]) * rows.sum()  # a long sentence is more informative
-        found["monotone"] = Tally.of(order, 0.0, rows.sum())
+        found["monotone"] = Count.of(order, 0.0, rows.sum())
     return found
 
 

@@ -15,15 +15,15 @@ from transformer.heads.annotated_words import (
     AlignedPair,
     AnnotatedSentence,
     aligned_pairs,
-    alignment_tallies,
+    alignment_counts,
     annotated_sentences,
     best_offset_share,
     best_rule_precision,
     directed_arcs,
     least_of_arcs,
-    syntactic_tallies,
+    syntactic_counts,
 )
-from transformer.heads.weight_patterns import add_tallies
+from transformer.heads.weight_patterns import add_counts
 
 DETERMINERS = {"the", "a", "an", "this", "that", "these", "those", "every", "each", "some", "any", "no"}
 AUXILIARIES = {
@@ -105,11 +105,11 @@ def test_words_are_found_among_their_pieces() -> None:
 def test_a_head_that_follows_the_arcs_scores_one_and_special_tokens_are_left_out() -> None:
     weights = pointing([0, 3, 4, 5, 5, 3, 0, 0], 8, share=0.4)
     weights[0, :, 7] += 0.5  # most of the weight goes to </s>
-    found = syntactic_tallies(made(weights, PIECES), CAT, causal=False)
+    found = syntactic_counts(made(weights, PIECES), CAT, causal=False)
     for name in ("determiner_noun", "adjective_noun", "subject_verb", "verb_subject"):
         assert found[name].shares[0, 0] == 1.0 and found[name].chances[0] == pytest.approx(1 / 5)
     assert found["noun_determiner"].shares[0, 0] == 0.0 and "object_verb" not in found
-    causal = syntactic_tallies(made(weights, PIECES, causal=True), CAT, causal=True)
+    causal = syntactic_counts(made(weights, PIECES, causal=True), CAT, causal=True)
     assert {name for name in causal if "longest" not in name} == {"noun_determiner", "noun_adjective", "verb_subject"}
     # evenly spread attention scores as much, because cat has two tokens
     assert causal["verb_subject_longest"].shares[0, 0] == 1.0
@@ -118,18 +118,18 @@ def test_a_head_that_follows_the_arcs_scores_one_and_special_tokens_are_left_out
 
 def test_random_heads_are_at_chance_and_the_baseline_is_the_best_fixed_offset() -> None:
     rng = np.random.default_rng(3)
-    tallies: dict = {}
+    counts: dict = {}
     for sentence in annotated_sentences():
         pieces = [f" {word}" for word in sentence.words]
         view = made(rng.random((4, len(pieces), len(pieces))), pieces)
-        tallies = add_tallies(tallies, syntactic_tallies(view, sentence, causal=False))
+        counts = add_counts(counts, syntactic_counts(view, sentence, causal=False))
     for name in DIRECTIONS:
         baseline = best_offset_share(annotated_sentences(), name, causal=False)
-        measure = tallies[name].measure(0, least_of_arcs(tallies, name, best_offset=baseline))
-        assert tallies[name].shares.mean() == pytest.approx(measure.chance, abs=0.05) and not measure.reached
+        measure = counts[name].measure(0, least_of_arcs(counts, name, best_offset=baseline))
+        assert counts[name].shares.mean() == pytest.approx(measure.chance, abs=0.05) and not measure.reached
         arcs = [arc for sentence in annotated_sentences() for arc in directed_arcs(sentence, name, causal=False)]
         assert baseline == max(sum(b - a == d for a, b in arcs) for d in range(-9, 10)) / len(arcs)
-        longest = float(tallies[f"{name}_longest"].shares[0, 0])
+        longest = float(counts[f"{name}_longest"].shares[0, 0])
         assert measure.least == pytest.approx(max(baseline, longest) + 0.1) and measure.least < 1
 
 
@@ -141,10 +141,10 @@ PAIR = AlignedPair(
 def test_alignment_is_read_at_the_word_and_one_row_before() -> None:
     source, target = [" I", " see", " it"], ["<s>", " je", " le", " vois"]
     predicting = made(pointing([0, 2, 1, 0], 3), target, source)
-    found = alignment_tallies(predicting, PAIR)
+    found = alignment_counts(predicting, PAIR)
     assert found["aligned_next"].shares[0, 0] == 1.0 and found["aligned_next_aer"].shares[0, 0] == 1.0  # AER 0
     assert found["aligned_read"].shares[0, 0] == 0.0
-    reading = alignment_tallies(made(pointing([1, 0, 2, 1], 3), target, source), PAIR)
+    reading = alignment_counts(made(pointing([1, 0, 2, 1], 3), target, source), PAIR)
     assert reading["aligned_read"].shares[0, 0] == 1.0 and reading["aligned_next"].shares[0, 0] < 1.0
     assert found["aligned_next"].chances[0] == pytest.approx(1 / 3)
 
@@ -158,7 +158,7 @@ def test_the_error_rate_is_that_of_och_and_ney() -> None:
         ([1, 1, 0], PAIR, 1.0),
         ([0, 0, 0], PAIR, 1 - (1 + 1) / (3 + 3)),
     ):
-        found = alignment_tallies(made(pointing([*links, 0], 3), target, source), pair)
+        found = alignment_counts(made(pointing([*links, 0], 3), target, source), pair)
         assert 1 - found["aligned_next_aer"].shares[0, 0] == pytest.approx(rate)
     # the best rule is one word to the left, where the first word stays
     assert best_rule_precision([PAIR]) == pytest.approx(2 / 3)

@@ -22,10 +22,9 @@ from tests.transformer.inducing import INDUCTION, induction_checkpoint
 from transformer.attention_maps.whole_words import word_spans
 from transformer.errors import InputError
 from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles, sentence_roles, summarise
-from transformer.heads.induction import followers
 from transformer.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
 from transformer.heads.role_measures import n_annotated
-from transformer.heads.weight_patterns import LEAST_SHARE
+from transformer.heads.weight_patterns import LEAST_SHARE, patterns_of
 from transformer.runs.head_places import Head
 from transformer.runs.readings import readings, task_before, with_task
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
@@ -65,7 +64,7 @@ def test_a_head_that_does_something_else_more_keeps_its_role() -> None:
 )
 def test_a_head_at_rest_that_wakes_up_for_what_followed_is_an_induction_head(followed, elsewhere, role, awake) -> None:
     view = view_of("gpt-en", TWICE, layer=2)
-    behind = followers(view)
+    behind = patterns_of(view)["after_repeated"] & view.allowed
     weights = np.zeros_like(view.weights[:1])
     weights[0, :, 0] = 1  # the head attends to the sink <s>
     for row in np.flatnonzero(behind.any(axis=1)):

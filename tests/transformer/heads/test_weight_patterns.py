@@ -17,19 +17,19 @@ from transformer.heads.role_measures import ROLES
 from transformer.heads.weight_patterns import (
     LEAST_SHARE,
     OFFSETS,
+    Count,
     Measure,
-    Tally,
-    add_tallies,
+    add_counts,
     counted_rows,
     diagonal_band,
     least_share,
     monotonicity,
-    place_shares,
-    place_tallies,
+    place_counts,
+    positional_counts,
     positional_measures,
-    positional_tallies,
     profile,
-    shape_tallies,
+    sentence_counts,
+    shape_counts,
 )
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
@@ -147,9 +147,9 @@ def test_a_head_without_a_clear_role_says_so() -> None:
 
 def test_what_cannot_be_looked_at_has_no_score() -> None:
     causal = np.tril(np.ones((N, N), dtype=bool))
-    shares, _ = place_shares(view(looks_at(MADE_BY_HAND["previous"], N)[None], allowed=causal))
-    assert np.isnan(shares["next"]).all()
-    assert shares["previous"][0] > LEAST_SHARE
+    counts = sentence_counts(view(looks_at(MADE_BY_HAND["previous"], N)[None], allowed=causal))
+    assert np.isnan(counts["next"].shares).all()
+    assert counts["previous"].shares[0, 0] > LEAST_SHARE
 
 
 def test_rows_without_a_choice_and_rows_of_padding_do_not_count() -> None:
@@ -163,8 +163,9 @@ def test_rows_without_a_choice_and_rows_of_padding_do_not_count() -> None:
     # The rows of padding change no number.
     other = np.ones((1, 7, 7))
     other[0, 5:, 0] = 99.0
-    for name, values in place_shares(padded)[0].items():
-        np.testing.assert_array_equal(values, place_shares(view(other, query=words, allowed=allowed))[0][name])
+    others = sentence_counts(view(other, query=words, allowed=allowed))
+    for name, found in sentence_counts(padded).items():
+        np.testing.assert_array_equal(found.shares, others[name].shares)
 
 
 def test_a_sentence_too_short_to_tell_gives_no_role() -> None:
@@ -230,42 +231,42 @@ def test_the_largest_share_wins_and_equal_shares_are_decided_in_order() -> None:
 LENGTH = len(TEXT)
 
 
-def place_measure(tally: Tally) -> Measure:
-    return tally.measure(0, least_share(float(tally.chances[0])))
+def place_measure(count: Count) -> Measure:
+    return count.measure(0, least_share(float(count.chances[0])))
 
 
 @pytest.mark.parametrize("offset", [-5, -1, 1, 2])
 def test_a_head_of_one_offset_scores_one(offset: int) -> None:
     view = made(pointing([min(LENGTH - 1, max(0, i + offset)) for i in range(LENGTH)], LENGTH), TEXT)
-    measures, where = positional_measures(positional_tallies(view), 0)
+    measures, where = positional_measures(positional_counts(view), 0)
     assert measures["offset"].score == 1.0 and where["offset"] == offset and measures["offset"].reached
     assert measures["same"].score == 0.0 and measures["window"].score == 1.0
     assert measures["offset"].chance == pytest.approx(1 / LENGTH)
-    shares = profile(positional_tallies(view), 0)
+    shares = profile(positional_counts(view), 0)
     assert shares[offset] == pytest.approx(0.9 + 0.1 / LENGTH) and max(shares, key=shares.get) == offset
 
 
 def test_the_token_itself_is_no_offset() -> None:
-    measures, _ = positional_measures(positional_tallies(made(pointing(list(range(LENGTH)), LENGTH), TEXT)), 0)
+    measures, _ = positional_measures(positional_counts(made(pointing(list(range(LENGTH)), LENGTH), TEXT)), 0)
     assert measures["same"].score == 1.0 and measures["same"].reached
     assert measures["offset"].score == 0.0 and not measures["offset"].reached
 
 
 def test_the_last_three_tokens_are_a_window_and_no_offset() -> None:
     columns = [max(0, i - i % 3) for i in range(LENGTH)]
-    measures, where = positional_measures(positional_tallies(made(pointing(columns, LENGTH), TEXT, causal=True)), 0)
+    measures, where = positional_measures(positional_counts(made(pointing(columns, LENGTH), TEXT, causal=True)), 0)
     assert measures["window"].score == 1.0 and where["window"] == -2 and measures["window"].reached
     assert not measures["offset"].reached and not measures["same"].reached
 
 
 def test_random_attention_is_at_chance() -> None:
     view = made(np.random.default_rng(0).random((200, LENGTH, LENGTH)), TEXT)
-    tallies = positional_tallies(view)
+    counts = positional_counts(view)
     for name, places in (("offset", (-3, 0, 2)), ("window", (-2, 1))):
         for place in places:
             at = OFFSETS.index(place)
-            assert tallies[name].shares[:, at].mean() == pytest.approx(tallies[name].chances[at], abs=0.01)
-    assert not any(positional_measures(tallies, head)[0]["offset"].reached for head in range(200))
+            assert counts[name].shares[:, at].mean() == pytest.approx(counts[name].chances[at], abs=0.01)
+    assert not any(positional_measures(counts, head)[0]["offset"].reached for head in range(200))
 
 
 def test_the_rows_are_those_of_a_plain_loop() -> None:
@@ -273,26 +274,26 @@ def test_the_rows_are_those_of_a_plain_loop() -> None:
     words = ["<s>", " a", " b", " c", " d", " e", "</s>"]
     for causal in (False, True):
         view = made(rng.random((2, 7, 7)), words, causal=causal)
-        tallies = positional_tallies(view)
+        counts = positional_counts(view)
         for place, offset in enumerate(OFFSETS):
             rows = [i for i in range(1, 6) if 1 <= i + offset <= 5 and (not causal or offset <= 0)]
-            assert tallies["offset"].rows[place] == len(rows)
+            assert counts["offset"].rows[place] == len(rows)
             hits = [sum(view.weights[head, i].argmax() == i + offset for i in rows) for head in (0, 1)]
-            assert tallies["offset"].total[:, place].tolist() == hits
+            assert counts["offset"].total[:, place].tolist() == hits
             weights = [sum(view.weights[head, i, i + offset] for i in rows) for head in (0, 1)]
-            np.testing.assert_allclose(tallies["profile"].total[:, place], weights)
-            assert tallies["offset"].chance[place] == pytest.approx(sum(1 / (i + 1 if causal else 7) for i in rows))
+            np.testing.assert_allclose(counts["profile"].total[:, place], weights)
+            assert counts["offset"].chance[place] == pytest.approx(sum(1 / (i + 1 if causal else 7) for i in rows))
 
 
 def test_sentences_add_up_and_a_far_offset_of_few_rows_does_not_count() -> None:
     short = made(pointing([0] * 6, 6), [f" w{n}" for n in range(6)])  # attends mainly to its first token
-    tallies = positional_tallies(short)
-    assert tallies["offset"].shares[0, OFFSETS.index(-5)] == 1.0  # only one row has this offset
-    measures, where = positional_measures(tallies, 0)
+    counts = positional_counts(short)
+    assert counts["offset"].shares[0, OFFSETS.index(-5)] == 1.0  # only one row has this offset
+    measures, where = positional_measures(counts, 0)
     assert where["offset"] > -5 and measures["offset"].score < 0.5
-    twice = add_tallies(tallies, tallies)
-    assert (twice["offset"].rows == 2 * tallies["offset"].rows).all()
-    assert np.array_equal(twice["offset"].shares, tallies["offset"].shares, equal_nan=True)
+    twice = add_counts(counts, counts)
+    assert (twice["offset"].rows == 2 * counts["offset"].rows).all()
+    assert np.array_equal(twice["offset"].shares, counts["offset"].shares, equal_nan=True)
 
 
 def test_places_are_the_ones_that_they_were_made_for() -> None:
@@ -305,12 +306,12 @@ def test_places_are_the_ones_that_they_were_made_for() -> None:
         "rare": [words.index(" zebra")] * n,
     }
     for name, columns in made_for.items():
-        tallies = place_tallies(made(pointing(columns, n), words))
-        assert place_measure(tallies[name]).reached, name
-        assert place_measure(tallies[name]).score > 0.85
+        counts = place_counts(made(pointing(columns, n), words))
+        assert place_measure(counts[name]).reached, name
+        assert place_measure(counts[name]).score > 0.85
         others = [other for other in made_for if other != name]
-        assert not any(place_measure(tallies[other]).reached for other in others), name
-    even = place_tallies(made(np.ones((1, n, n)), words))
+        assert not any(place_measure(counts[other]).reached for other in others), name
+    even = place_counts(made(np.ones((1, n, n)), words))
     for name in ("sink", "delimiter", "repeated"):
         assert place_measure(even[name]).score == pytest.approx(place_measure(even[name]).chance)
     assert place_measure(even["sink"]).chance == pytest.approx(3 / n)
@@ -319,15 +320,15 @@ def test_places_are_the_ones_that_they_were_made_for() -> None:
 def test_the_first_position_is_a_sink_only_where_nothing_looks_ahead() -> None:
     words = [f" w{n}" for n in range(24)]
     for causal in (False, True):
-        tallies = place_tallies(made(pointing([0] * 24, 24), words, causal=causal))
-        assert place_measure(tallies["sink"]).reached == causal
+        counts = place_counts(made(pointing([0] * 24, 24), words, causal=causal))
+        assert place_measure(counts["sink"]).reached == causal
 
 
 def test_the_diagonal_and_forward_movement_of_cross_attention() -> None:
     source, target = [f" s{n}" for n in range(24)], [f" t{n}" for n in range(24)]
     along = made(pointing(list(range(24)), 24), target, source)
-    assert place_measure(place_tallies(along)["diagonal"]).reached
-    assert shape_tallies(along)["monotone"].shares[0, 0] == 1.0
+    assert place_measure(place_counts(along)["diagonal"]).reached
+    assert shape_counts(along)["monotone"].shares[0, 0] == 1.0
     back = made(pointing(list(range(23, -1, -1)), 24), target, source)
-    assert shape_tallies(back)["monotone"].shares[0, 0] == -1.0
-    assert shape_tallies(made(np.ones((1, 24, 24)), target))["broad"].shares[0, 0] == pytest.approx(1)
+    assert shape_counts(back)["monotone"].shares[0, 0] == -1.0
+    assert shape_counts(made(np.ones((1, 24, 24)), target))["broad"].shares[0, 0] == pytest.approx(1)
