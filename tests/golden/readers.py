@@ -128,10 +128,19 @@ def _component(figure: str, element: Any) -> Iterator[tuple[str, Value]]:
     if element.proto.bytes[:4] == b"GLAS":
         metadata, arrays = unpack(element.proto.bytes)
         for name, array in arrays.items():
-            yield name, fold(name, array, metadata)
+            yield name, fold(name, in_steps(name, array, metadata), metadata)
         yield from _texts_and_counts(metadata)
     elif element.proto.json:
         yield from _chips(json.loads(element.proto.json))
+
+
+def in_steps(name: str, array: np.ndarray, metadata: Mapping[str, Any]) -> np.ndarray:
+    """Return the weights of all heads in the steps of a byte in which they were recorded."""
+    if not name.startswith("weights") or array.dtype.kind != "f":
+        return array
+    tiles = metadata["parts"][int(name.removeprefix("weights"))]["tiles"] if "parts" in metadata else metadata["tiles"]
+    limits = np.array([tile.get("limit", 1.0) for tile in tiles])[:, None, None]
+    return np.rint(np.clip(array / limits, 0, 1) * 255).astype(np.uint8)
 
 
 def fold(name: str, array: np.ndarray, metadata: Mapping[str, Any]) -> Value:
@@ -164,12 +173,18 @@ def _chips(shown: Any) -> Iterator[tuple[str, Value]]:
     for number, row in enumerate(shown.get("rows", ())):
         chips = row.get("tokens") or row.get("chips") or ()
         yield from _labels(f"{number}.tokens", [chip["text"] for chip in chips])
-        for name, kind in (("id", "exact"), ("share", "float")):
-            numbers = [chip.get(name) for chip in chips]
+        ids = [chip.get("id", _number_in(chip.get("title", ""))) for chip in chips]
+        for name, kind, numbers in (("id", "exact", ids), ("share", "float", [chip.get("share") for chip in chips])):
             if any(number is not None for number in numbers):
                 yield f"{number}.{name}", value_of([np.nan if one is None else one for one in numbers], kind)
     for name, numbers in shown.get("parameters", {}).items():  # By hand
         yield name, value_of(np.array(numbers, dtype=float))
+
+
+def _number_in(title: str) -> int | None:
+    """Return the id in "token 3, id 17", as the strip of tokens says it."""
+    found = re.search(r", id (\d+)$", title)
+    return int(found[1]) if found else None
 
 
 def _plotly(figure: str, element: Any) -> Iterator[tuple[str, Value]]:

@@ -495,11 +495,9 @@ export class Sheet {
     }
     const buttons = make("div", { className: "buttons" });
     if (this.canBeHidden(cell)) buttons.append(...this.footButtons(cell, each, hidden));
-    const key = `${keyOf(cell)} ${hidden}`;
-    if (this.footOf === key && this.foot.contains(this.foot.getRootNode().activeElement)) {
-      this.foot.querySelector(".formula").replaceWith(formula);
-      return;
-    }
+    // What stays the same stays: a press on a button of it may have begun.
+    const key = `${keyOf(cell)} ${hidden} ${this.predict}`;
+    if (this.footOf === key) return this.foot.querySelector(".formula").replaceWith(formula);
     this.footOf = key;
     this.foot.replaceChildren(formula, buttons, about);
   }

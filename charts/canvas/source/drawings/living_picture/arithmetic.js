@@ -1,6 +1,6 @@
 // One number taken apart, beside the picture: the products behind a score, the powers behind a weight, the steps of a norm.
 
-import { make } from "../../toolkit/elements.js";
+import { button, make } from "../../toolkit/elements.js";
 import { threeDigits } from "../../toolkit/numbers.js";
 import { say } from "../../toolkit/words.js";
 
@@ -26,41 +26,38 @@ export function arithmeticOf(unfolded, { row: index, cell: number }) {
 const same = (row, { stack, position }) => row.cells.find((cell) => cell.stack === stack && cell.position === position);
 const brackets = (value) => (value < 0 ? `(${threeDigits(value)})` : threeDigits(value));
 
+// The numbers of some vectors, side by side; `count` rows, or as many as the first has numbers.
+const tableOf = (first, names, vectors, count = vectors[0].length) => ({
+  columns: [first, ...names],
+  rows: Array.from({ length: count }, (_, k) => [String(k), ...vectors.map((values) => threeDigits(values[k]))]),
+});
+
 function product(find, cell, token) {
-  const [query] = find("query").cells;
-  const key = same(find("key"), cell);
-  const result = same(find("product"), cell);
+  const [{ values: q }] = find("query").cells;
+  const { values: k } = same(find("key"), cell);
+  const total = threeDigits(same(find("product"), cell).value);
   return {
     title: say("q · k for {token}", { token }),
-    lines: [
-      say("{count} products, then their sum: {sum}", { count: key.values.length, sum: threeDigits(result.value) }),
-    ],
-    table: {
-      columns: [say("channel"), "q", "k", "q · k"],
-      rows: Array.from(key.values, (k, channel) => [
-        String(channel),
-        threeDigits(query.values[channel]),
-        threeDigits(k),
-        threeDigits(query.values[channel] * k),
-      ]),
-    },
+    lines: [say("{count} products, then their sum: {sum}", { count: k.length, sum: total })],
+    table: tableOf(say("channel"), ["q", "k", "q · k"], [q, k, Array.from(k, (one, at) => q[at] * one)]),
   };
 }
+
+const MASKED = () => say("It is masked: its score is replaced by −∞, so its weight is 0.");
 
 function score(run, find, cell, token) {
   const { stack, layer, kind } = run.unfolded;
   const inside = run.model.inside(stack, layer);
   const scale = inside.scale[`${kind}_attention`];
-  const { value } = same(find("product"), cell);
+  const [product_, result] = [same(find("product"), cell).value, cell.value].map(threeDigits);
   const said = inside.plain[`${kind}_attention`]
-    ? `${threeDigits(value)} ÷ √${Math.round(scale ** -2)} = ${threeDigits(cell.value)}`
+    ? `${product_} ÷ √${Math.round(scale ** -2)} = ${result}`
     : say("{product} × {scale}, with this model’s further terms: {score}", {
-        product: threeDigits(value),
+        product: product_,
         scale: threeDigits(scale),
-        score: threeDigits(cell.value),
+        score: result,
       });
-  const lines = [said];
-  if (cell.masked) lines.push(say("It is masked: its score is replaced by −∞, so its weight is 0."));
+  const lines = cell.masked ? [said, MASKED()] : [said];
   return { title: say("Score of {token}", { token }), lines, table: null };
 }
 
@@ -71,117 +68,82 @@ export function powersOf(scores) {
 }
 
 function weight(find, cell, token) {
-  if (cell.masked)
-    return {
-      title: say("Weight of {token}", { token }),
-      lines: [say("It is masked: its score is replaced by −∞, so its weight is 0.")],
-      table: null,
-    };
+  const title = say("Weight of {token}", { token });
+  if (cell.masked) return { title, lines: [MASKED()], table: null };
   const scores = find("score").cells.filter(({ masked }) => !masked);
-  const own = same(find("score"), cell);
+  const own = same(find("score"), cell).value;
   const { most, whole } = powersOf(scores.map(({ value }) => value));
-  const power = Math.exp(own.value - most);
-  return {
-    title: say("Weight of {token}", { token }),
-    lines: [
-      say("The largest score is {most}. e to the power of {score} − {bracketed} is {power}.", {
-        most: threeDigits(most),
-        score: threeDigits(own.value),
-        bracketed: brackets(most),
-        power: threeDigits(power),
-      }),
-      say("The sum of all {count} powers is {whole}.", { count: scores.length, whole: threeDigits(whole) }),
-      `${threeDigits(power)} ÷ ${threeDigits(whole)} = ${threeDigits(cell.value)}`,
-    ],
-    table: null,
+  const power = Math.exp(own - most);
+  const said = {
+    most: threeDigits(most),
+    score: threeDigits(own),
+    bracketed: brackets(most),
+    power: threeDigits(power),
   };
+  const lines = [
+    say("The largest score is {most}. e to the power of {score} − {bracketed} is {power}.", said),
+    say("The sum of all {count} powers is {whole}.", { count: scores.length, whole: threeDigits(whole) }),
+    `${threeDigits(power)} ÷ ${threeDigits(whole)} = ${threeDigits(cell.value)}`,
+  ];
+  return { title, lines, table: null };
 }
 
 function weighted(find, cell, token) {
-  const value = same(find("value"), cell);
+  const { values: v } = same(find("value"), cell);
   const share = same(find("weight"), cell).value;
+  const [shares, mixed] = [Array.from(v, () => share), Array.from(v, (value) => value * share)];
   return {
     title: say("Value of {token} times its weight", { token }),
     lines: [say("Every channel is multiplied by {weight}.", { weight: threeDigits(share) })],
-    table: {
-      columns: [say("channel"), "v", say("weight"), "w · v"],
-      rows: Array.from(value.values, (v, channel) => [
-        String(channel),
-        threeDigits(v),
-        threeDigits(share),
-        threeDigits(v * share),
-      ]),
-    },
+    table: tableOf(say("channel"), ["v", say("weight"), "w · v"], [v, shares, mixed]),
   };
 }
 
 function context(find, token) {
-  const shares = find("weight").cells;
-  const [found] = find("context").cells;
-  const order = shares
-    .map((_, k) => k)
-    .sort((a, b) => shares[b].value - shares[a].value)
-    .slice(0, 4);
+  const shares = find("weight").cells.map(({ value }) => value);
+  const [{ values }] = find("context").cells;
+  const weights = [...shares].sort((a, b) => b - a).slice(0, 4).map(threeDigits).join(", "); // prettier-ignore
+  const said = { channel: 0, sum: threeDigits(values[0]), weights };
   return {
     title: say("Output of this head for {token}", { token }),
     lines: [
-      say("Channel {channel}: the sum of all weighted values is {sum}. The largest weights are {weights}.", {
-        channel: 0,
-        sum: threeDigits(found.values[0]),
-        weights: order.map((k) => threeDigits(shares[k].value)).join(", "),
-      }),
+      say("Channel {channel}: the sum of all weighted values is {sum}. The largest weights are {weights}.", said),
     ],
-    table: {
-      columns: [say("channel"), say("sum")],
-      rows: Array.from(found.values, (value, k) => [String(k), threeDigits(value)]),
-    },
+    table: tableOf(say("channel"), [say("sum")], [values]),
   };
 }
 
 function norm(run, row, cell, token) {
   const { stack, layer } = run.unfolded;
-  const inside = run.model.inside(stack, layer);
-  const at = (part) => inside.array(`${row.norm}.${part}`);
+  const { position, values } = cell;
+  const at = (part) => run.model.inside(stack, layer).array(`${row.norm}.${part}`);
+  const number = (part) => threeDigits(at(part).values[position]);
   const lines = [];
-  if (at("mean"))
-    lines.push(
-      say("Mean of its {count} channels: {mean}", {
-        count: run.model.stack(stack).channels,
-        mean: threeDigits(at("mean").values[cell.position]),
-      }),
-    );
-  if (at("std")) lines.push(say("Standard deviation: {std}", { std: threeDigits(at("std").values[cell.position]) }));
+  if (at("mean")) {
+    const count = run.model.stack(stack).channels;
+    lines.push(say("Mean of its {count} channels: {mean}", { count, mean: number("mean") }));
+  }
+  if (at("std")) lines.push(say("Standard deviation: {std}", { std: number("std") }));
   const parts = ["input", "normalized", "output"].filter(at);
-  const value = (part, k) => at(part).values[cell.position * at(part).shape[1] + k];
   const names = { input: "x", normalized: say("normalised"), output: say("× γ + β") };
+  const vectors = parts.map((part) => at(part).values.subarray(position * at(part).shape[1]));
   return {
     title: say("Norm of {token}", { token }),
     lines,
-    table: {
-      columns: [say("thread"), ...parts.map((part) => names[part])],
-      rows: Array.from(cell.values, (_, k) => [String(k), ...parts.map((part) => threeDigits(value(part, k)))]),
-    },
+    table: tableOf(say("thread"), parts.map((part) => names[part]), vectors, values.length), // prettier-ignore
   };
 }
 
 function sum(find, row, cell, token) {
-  const parts = row.name === "sum" ? ["token", "place"] : ["x", "update"];
-  const found = parts
-    .map((name) => find(name))
-    .filter(Boolean)
-    .map((one) => same(one, cell));
+  const parts = (row.name === "sum" ? ["token", "place"] : ["x", "update"]).map(find).filter(Boolean);
+  const found = parts.map((part) => same(part, cell));
   if (found.some((one) => !one)) return null;
+  const names = [...parts.map(({ label }) => label), row.label];
+  const vectors = [...found.map(({ values }) => values), cell.values];
   return {
     title: say("The sum for {token}", { token }),
     lines: [],
-    table: {
-      columns: [say("thread"), ...parts.slice(0, found.length).map((name) => find(name).label), row.label],
-      rows: Array.from(cell.values, (value, k) => [
-        String(k),
-        ...found.map(({ values }) => threeDigits(values[k])),
-        threeDigits(value),
-      ]),
-    },
+    table: tableOf(say("thread"), names, vectors, cell.values.length),
   };
 }
 
@@ -224,28 +186,15 @@ export function candidateArithmetic(row, vocabulary) {
 
 // The panel as elements of the page.
 export function arithmeticPanel({ title, lines, table }, close) {
-  const head = make("div", { className: "head" }, make("strong", {}, make("bdi", { textContent: title })));
-  const button = make("button", { type: "button", textContent: "×", title: say("Close"), "aria-label": say("Close") });
-  button.addEventListener("click", close);
-  head.append(button);
+  const name = make("strong", {}, make("bdi", { textContent: title }));
+  const head = make("div", { className: "head" }, name, button("×", say("Close"), close));
   const said = lines.map((line) => make("p", { textContent: line }));
-  const panel = make(
-    "div",
-    { className: "arithmetic", role: "region", tabIndex: 0, "aria-label": title },
-    head,
-    ...said,
-  );
-  if (table) {
-    const cells = (tag, texts) =>
-      texts.map((text) => make(tag, { textContent: text, ...(tag === "th" ? { scope: "col" } : {}) }));
-    panel.append(
-      make(
-        "table",
-        {},
-        make("thead", {}, make("tr", {}, ...cells("th", table.columns))),
-        make("tbody", {}, ...table.rows.map((row) => make("tr", {}, ...cells("td", row)))),
-      ),
-    );
-  }
+  const more = { className: "arithmetic", role: "region", tabIndex: 0, "aria-label": title };
+  const panel = make("div", more, head, ...said);
+  if (!table) return panel;
+  const line = (tag, texts) => make("tr", {}, ...texts.map((textContent) => make(tag, { textContent })));
+  const top = make("thead", {}, line("th", table.columns));
+  for (const heading of top.querySelectorAll("th")) heading.scope = "col";
+  panel.append(make("table", {}, top, make("tbody", {}, ...table.rows.map((cells) => line("td", cells)))));
   return panel;
 }

@@ -14,84 +14,57 @@ export function rowsOf(run) {
   return unfolded.part === "feed_forward" ? feedForwardRows(run) : attentionRows(run);
 }
 
+const row = (name, label, about, cells, more) => ({ name, label, about, cells, ...more });
+
 const strips = (stack, count, read) =>
   Array.from({ length: count }, (_, position) => ({ stack: stack.name, position, values: read(position) }));
 
 function embeddingRows(run) {
-  const { stack: name } = run.unfolded;
-  const stack = run.model.stack(name);
+  const stack = run.model.stack(run.unfolded.stack);
   const count = run.shownIn(stack);
-  const limit = stack.inputLimit;
+  const look = { limit: stack.inputLimit, tall: VECTOR };
   const looked = strips(stack, count, (position) => stack.row("token", 0, position));
   const input = strips(stack, count, (position) => stack.stream(0, position));
-  const sum = {
-    name: "sum",
-    label: "x",
-    about: say("The input vector of layer 0."),
-    cells: input,
-    limit,
-    tall: VECTOR,
-  };
+  const about = say("The input vector of layer 0.");
   // Where nothing is added, both are one vector.
   if (input.every(({ values }, at) => values.every((value, k) => value === looked[at].values[k])))
-    return [{ ...sum, label: stack.pictures ? "x" : say("x = row of E"), tall: ONE_VECTOR }];
-  const rows = [
-    {
-      name: "token",
-      label: stack.pictures ? say("image patch") : say("row of E"),
-      about: stack.pictures
-        ? say("The vector of the image patch.")
-        : say("This token’s row of the embedding matrix, as it enters the model."),
-      cells: looked,
-      limit,
-      tall: VECTOR,
-    },
-  ];
-  if (stack.arrays("place"))
-    rows.push({
-      name: "place",
-      label: say("+ position"),
-      about: say("The encoding of the position in the sentence, which is added."),
-      cells: strips(stack, count, (position) => stack.row("place", 0, position)),
-      limit,
-      tall: VECTOR,
-    });
-  return [...rows, sum];
+    return [row("sum", stack.pictures ? "x" : say("x = row of E"), about, input, { ...look, tall: ONE_VECTOR })];
+  const token = stack.pictures
+    ? row("token", say("image patch"), say("The vector of the image patch."), looked, look)
+    : row(
+        "token",
+        say("row of E"),
+        say("This token’s row of the embedding matrix, as it enters the model."),
+        looked,
+        look,
+      );
+  const sum = row("sum", "x", about, input, look);
+  if (!stack.arrays("place")) return [token, sum];
+  const places = strips(stack, count, (position) => stack.row("place", 0, position));
+  const added = say("The encoding of the position in the sentence, which is added.");
+  return [token, row("place", say("+ position"), added, places, look), sum];
 }
 
 function feedForwardRows(run) {
   const { stack: name, layer } = run.unfolded;
-  const { model } = run;
-  const stack = model.stack(name);
+  const stack = run.model.stack(name);
   const step = stack.stepOf(layer, "feed_forward");
-  const inside = model.inside(name, layer);
+  const inside = run.model.inside(name, layer);
   const count = run.shownIn(stack);
-  const limit = stack.limit;
-  const rows = [inputRow(stack, step, count)];
-  if (inside && stack.adds) addNorm(rows, stack, inside, "feed_forward_norm", count);
-  const units = Array.from({ length: count }, (_, position) => ({
-    stack: name,
-    position,
-    units: stack.units_(layer, position),
-  }));
-  rows.push({
-    name: "units",
-    label: say("units"),
-    about: say("The units that respond most, before and after the activation function."),
-    cells: units,
-    limit: stack.unitLimit,
-    tall: 7,
-  });
-  rows.push({
-    name: "update",
-    label: say("· W₂"),
-    about: say("The sum of what all units write: the update."),
-    cells: strips(stack, count, (position) => stack.update(step, position)),
-    limit,
-  });
-  rows.push(outputRow(stack, step, count));
-  return rows;
+  const of = (position) => ({ stack: name, position, units: stack.units_(layer, position) });
+  const units = Array.from({ length: count }, (_, position) => of(position));
+  const responds = say("The units that respond most, before and after the activation function.");
+  const update = strips(stack, count, (position) => stack.update(step, position));
+  return [
+    inputRow(stack, step, count),
+    ...(stack.adds ? normRow(stack, inside, "feed_forward_norm", positionsTo(count)) : []),
+    row("units", say("units"), responds, units, { limit: stack.unitLimit, tall: 7 }),
+    row("update", say("· W₂"), say("The sum of what all units write: the update."), update, { limit: stack.limit }),
+    outputRow(stack, step, positionsTo(count)),
+  ];
 }
+
+const positionsTo = (count) => Array.from({ length: count }, (_, position) => position);
 
 function attentionRows(run) {
   const { stack: name, layer, kind } = run.unfolded;
@@ -101,162 +74,112 @@ function attentionRows(run) {
   const keys = kind === "cross" ? model.stacks[0] : stack;
   const query = run.queryIn(stack);
   const head = run.headOf(attention, layer, query);
-  const step = stack.stepOf(layer, `${kind}_attention`);
-  const inside = model.inside(name, layer);
   const part = `${kind}_attention`;
+  const step = stack.stepOf(layer, part);
+  const inside = model.inside(name, layer);
   const count = kind === "cross" ? keys.count : run.shownIn(stack);
-  const { limit } = stack;
-  const rows = [];
+  const places = positionsTo(count).map((position) => ({ stack: keys.name, position }));
+  const own = { stack: name, position: query };
+  const weights = places.map((place) => ({
+    ...place,
+    value: attention.weight(layer, head, query, place.position),
+    masked: !attention.allowed(layer, query, place.position),
+  }));
   const x = inputRow(stack, step, kind === "cross" ? 0 : count);
   if (kind === "cross") {
     x.cells = strips(keys, count, (position) => keys.final(position) ?? keys.stream(keys.steps.length, position));
-    x.cells.push({ stack: name, position: query, values: stack.stream(step, query) });
+    x.cells.push({ ...own, values: stack.stream(step, query) });
     x.about = say("The input: the encoder’s vectors, and the vector of the token that attends to them.");
   }
-  rows.push(x);
-  const weights = Array.from({ length: count }, (_, position) => ({
-    stack: keys.name,
-    position,
-    value: attention.weight(layer, head, query, position),
-    masked: !attention.allowed(layer, query, position),
-  }));
-  const softmax = {
-    name: "weight",
-    label: say("softmax"),
-    about: say("Attention weights: e to the power of each score, divided by the sum over all keys. They sum to 1."),
-    cells: weights,
-    scale: "sequential",
-    limit: 1,
-  };
-  if (!inside) {
-    rows.push(softmax, updateRow(stack, step, query, limit), afterRow(stack, step, query));
-    return rows;
-  }
-  if (stack.adds) addNorm(rows, stack, inside, `${part}_norm`, kind === "cross" ? [query] : count);
-  const of = (what, position) => vectorOf(inside.array(`${part}.${what}`), head, position);
-  const spread = spreadOf([...weights.map(({ position }) => of("key", position)), of("query", query)]);
-  const values = weights.map(({ position }) => of("value", position));
-  const valueSpread = spreadOf(values);
-  rows.push(
-    {
-      name: "value",
-      label: say("values V"),
-      about: say("The value of each token in this head, which the weights mix."),
-      cells: weights.map((cell, k) => ({ ...placeOf(cell), values: values[k] })),
-      limit: valueSpread,
-    },
-    {
-      name: "key",
-      label: say("keys K"),
-      about: say("The key of each token in this head, with which queries are compared."),
-      cells: weights.map((cell) => ({ ...placeOf(cell), values: of("key", cell.position) })),
-      limit: spread,
-    },
-    {
-      name: "query",
-      label: say("query Q"),
-      about: say("The query of the followed token in this head, which is compared with all keys."),
-      cells: [{ stack: name, position: query, values: of("query", query) }],
-      limit: spread,
-    },
+  const softmax = row(
+    "weight",
+    say("softmax"),
+    say("Attention weights: e to the power of each score, divided by the sum over all keys. They sum to 1."),
+    weights.map((cell) => ({ ...cell, hatched: Boolean(inside) && cell.masked })),
+    { scale: "sequential", limit: 1 },
   );
-  const q = of("query", query);
-  const products = weights.map(({ position }) => dot(q, of("key", position)));
-  rows.push({
-    name: "product",
-    label: "q · k",
-    about: say("Query times key: multiplied channel by channel, then summed."),
-    cells: weights.map((cell, k) => ({ ...cell, value: products[k] })),
-    scale: "stripes",
-    limit: Math.max(1e-9, ...products.map(Math.abs)),
-    lines: "query",
-  });
-  const scores = weights.map(({ position }) => scoreOf(inside.array(`${part}.scores`), head, query, position));
+  const end = [updateRow(stack, step, query), outputRow(stack, step, [query])];
+  if (!inside) return [x, softmax, ...end];
+  const of = (what, position) => vectorOf(inside.array(`${part}.${what}`), head, position);
+  const [q, context] = [of("query", query), of("context", query)];
+  const [k, v] = ["key", "value"].map((what) => places.map(({ position }) => of(what, position)));
+  const [limit, valueLimit] = [spreadOf([...k, q]), spreadOf(v)];
+  const vectors = (values) => places.map((place, at) => ({ ...place, values: values[at] }));
+  const numbers = (values, hatched) =>
+    weights.map((cell, at) => ({ ...cell, value: values[at], hatched: hatched && cell.masked }));
+  const signed = (values) => ({ scale: "stripes", limit: Math.max(1e-9, ...values.map(Math.abs)) });
+  const products = k.map((one) => dot(q, one));
+  const scores = places.map(({ position }) => scoreOf(inside.array(`${part}.scores`), head, query, position));
   const radicand = Math.round(inside.scale[part] ** -2);
   const rooted = inside.plain[part] && radicand !== 1;
-  rows.push({
-    name: "score",
-    label: rooted ? `÷ √${radicand}` : say("score"),
-    about: rooted
-      ? say("Scores: the products divided by this root. Keys that cannot be attended to are masked.")
-      : say("Scores, with this model’s further terms. Keys that cannot be attended to are masked."),
-    cells: weights.map((cell, k) => ({ ...cell, value: scores[k], hatched: cell.masked })),
-    scale: "stripes",
-    limit: Math.max(1e-9, ...scores.map(Math.abs)),
-  });
-  softmax.cells = weights.map((cell) => ({ ...cell, hatched: cell.masked }));
-  rows.push(softmax, {
-    name: "weighted",
-    label: say("× V"),
-    about: say("Each value times its weight."),
-    cells: weights.map((cell, k) => ({ ...placeOf(cell), values: values[k].map((one) => one * cell.value) })),
-    limit: valueSpread,
-  });
-  rows.push({
-    name: "context",
-    label: say("sum"),
-    about: say("The sum of all weighted values: the output of this head."),
-    cells: [{ stack: name, position: query, values: of("context", query) }],
-    limit: valueSpread,
-    lines: "weighted",
-    weights: weights.map(({ value }) => value),
-  });
-  rows.push(updateRow(stack, step, query, limit), afterRow(stack, step, query));
-  return rows;
+  const scored = rooted
+    ? say("Scores: the products divided by this root. Keys that cannot be attended to are masked.")
+    : say("Scores, with this model’s further terms. Keys that cannot be attended to are masked.");
+  const said = {
+    value: say("The value of each token in this head, which the weights mix."),
+    key: say("The key of each token in this head, with which queries are compared."),
+    query: say("The query of the followed token in this head, which is compared with all keys."),
+    product: say("Query times key: multiplied channel by channel, then summed."),
+    weighted: say("Each value times its weight."),
+    context: say("The sum of all weighted values: the output of this head."),
+  };
+  const mixed = v.map((one, at) => one.map((value) => value * weights[at].value));
+  const shares = { lines: "weighted", weights: weights.map(({ value }) => value) };
+  return [
+    x,
+    ...(stack.adds ? normRow(stack, inside, `${part}_norm`, kind === "cross" ? [query] : positionsTo(count)) : []),
+    row("value", say("values V"), said.value, vectors(v), { limit: valueLimit }),
+    row("key", say("keys K"), said.key, vectors(k), { limit }),
+    row("query", say("query Q"), said.query, [{ ...own, values: q }], { limit }),
+    row("product", "q · k", said.product, numbers(products, false), { ...signed(products), lines: "query" }),
+    row("score", rooted ? `÷ √${radicand}` : say("score"), scored, numbers(scores, true), signed(scores)),
+    softmax,
+    row("weighted", say("× V"), said.weighted, vectors(mixed), { limit: valueLimit }),
+    row("context", say("sum"), said.context, [{ ...own, values: context }], { limit: valueLimit, ...shares }),
+    ...end,
+  ];
 }
 
-const placeOf = ({ stack, position }) => ({ stack, position });
+const inputRow = (stack, step, count) =>
+  row(
+    "x",
+    "x",
+    say("The input vectors; each thread is the mean of neighbouring channels."),
+    strips(stack, count, (position) => stack.stream(step, position)),
+    { limit: stack.limit },
+  );
 
-const inputRow = (stack, step, count) => ({
-  name: "x",
-  label: "x",
-  about: say("The input vectors; each thread is the mean of neighbouring channels."),
-  cells: strips(stack, count, (position) => stack.stream(step, position)),
-  limit: stack.limit,
-});
+function outputRow(stack, step, positions) {
+  const cells = positions.map((position) => ({
+    stack: stack.name,
+    position,
+    values: stack.stream(step + 1, position),
+  }));
+  const label = stack.adds ? say("x + update") : say("norm(x + update)");
+  const about = stack.adds ? say("The sum continues upwards.") : say("The sum is normalised and continues upwards.");
+  return row("after", label, about, cells, { limit: stack.limit });
+}
 
-const outputRow = (stack, step, count) => ({
-  name: "after",
-  label: stack.adds ? say("x + update") : say("norm(x + update)"),
-  about: stack.adds ? say("The sum continues upwards.") : say("The sum is normalised and continues upwards."),
-  cells: strips(stack, count, (position) => stack.stream(step + 1, position)),
-  limit: stack.limit,
-});
-
-const updateRow = (stack, step, position, limit) => ({
-  name: "update",
-  label: stack.normed ? say("update") : say("heads · W_O"),
-  about: stack.normed
+function updateRow(stack, step, position) {
+  const about = stack.normed
     ? say("All heads side by side, times W_O, then normalised: the update.")
-    : say("All heads side by side, times W_O: the update."),
-  cells: [{ stack: stack.name, position, values: stack.update(step, position) }],
-  limit,
-});
+    : say("All heads side by side, times W_O: the update.");
+  const cells = [{ stack: stack.name, position, values: stack.update(step, position) }];
+  return row("update", stack.normed ? say("update") : say("heads · W_O"), about, cells, { limit: stack.limit });
+}
 
-const afterRow = (stack, step, position) => {
-  const row = outputRow(stack, step, 0);
-  row.cells = [{ stack: stack.name, position, values: stack.stream(step + 1, position) }];
-  return row;
-};
-
-function addNorm(rows, stack, inside, name, where) {
-  const output = inside.array(`${name}.output`);
-  if (!output) return;
-  const positions = Array.isArray(where) ? where : Array.from({ length: where }, (_, position) => position);
+// The norm before a sub-layer; none where it was not sent.
+function normRow(stack, inside, norm, positions) {
+  const output = inside?.array(`${norm}.output`);
+  if (!output) return [];
   const width = output.shape[1];
   const cells = positions.map((position) => ({
     stack: stack.name,
     position,
     values: output.values.subarray(position * width, (position + 1) * width),
   }));
-  rows.push({
-    name: "norm",
-    norm: name,
-    label: say("norm"),
-    about: say("Every vector is normalised to the same size, then each channel is scaled by a learned factor."),
-    cells,
-    limit: spreadOf(cells.map(({ values }) => values)),
-  });
+  const about = say("Every vector is normalised to the same size, then each channel is scaled by a learned factor.");
+  return [row("norm", say("norm"), about, cells, { norm, limit: spreadOf(cells.map(({ values }) => values)) })];
 }
 
 // Of [head, position, channel].
