@@ -117,11 +117,6 @@ def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identit
     return Identity(before, update, total, float(np.abs(before + update - total).max()))
 
 
-def padding_mask_of(trace: Trace, stack: str) -> np.ndarray:
-    """Return a mask of the padding tokens, [position]."""
-    return np.array([token.is_padding for token in trace.tokens(stack)], dtype=bool)  # [position]
-
-
 @dataclass(frozen=True)
 class Addition:
     """The sum in + update = out of a sub-layer at one position, as lengths ‖·‖, and its error everywhere."""
