@@ -158,13 +158,15 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         firing_strips,
         gradients,
         habit_bars,
+        norm_figures,
+        residual_figures,
         token_boxes,
         units,
+        vector_strips,
         vocabulary,
     )
     from charts.figures.map_strip import map_strip
     from transformer.predictions.lens import WordProbabilities
-    from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, trust_figure
     from views.checkpoint import parameter_shares_figure
     from views.compare import stream_distance_figure
@@ -218,8 +220,8 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         ),
         "gain_and_bias": norm_figures.gain_and_bias(np.ones(16), bias=rows[0]),
         "position_distribution": norm_figures.position_distribution(rows[0], after=rows[1], token="·<b>"),
-        "vector_strips": vector_strips_figure.vector_strips(
-            [vector_strips_figure.Strip("<b>", rows[0]), vector_strips_figure.Strip("norm", rows[1], normalized=True)],
+        "vector_strips": vector_strips.vector_strips(
+            [vector_strips.Strip("<b>", rows[0]), vector_strips.Strip("norm", rows[1], normalized=True)],
             spread="std",
             root_mean_square=False,
             numbers="the first 5 numbers",

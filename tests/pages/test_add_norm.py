@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.norms import add_and_norm
 from ui.shell.focus import FIRST_CHOSEN
+from ui.words.filled import filled
 from ui.words.texts import page_text
 
 TEXT = page_text("add_norm")
@@ -22,7 +22,7 @@ SENTENCE = "The old man told us a story."
 
 
 def show(app, view):
-    choose_text(app, "add norm view", TEXT[f"tab_{view}"])
+    choose_text(app, "add norm view", TEXT["tab"][view])
     return app.run()
 
 
@@ -52,16 +52,15 @@ def test_the_first_view_is_one_vector_in_the_true_order(
     first, second = [half.kind for half in halves]
     assert (first, second) == (("add", "norm") if checkpoint == "tiny-bert" else ("norm", "add"))
     x = trace.values(f"{stack}.layers.1.{norm}.input")[2].astype(np.float64)
-    order, sublayer = "post" if checkpoint == "tiny-bert" else "pre", TEXT[norm]
-    claim = TEXT[f"claim_{order}"].format(
-        token=trace.tokens(stack)[2].display, sublayer=sublayer, std=three_digits(x.std()), one="1.00",
-    )  # fmt: skip
+    order, token = "post" if checkpoint == "tiny-bert" else "pre", trace.tokens(stack)[2].display
+    values = {"token": token, "sublayer": TEXT["norm"][norm], "std": x.std(), "one": "1.00"}
+    claim = filled(TEXT[f"claim_{order}"], values, markdown=False)
     assert re.sub(r"1\.00|0\.999|1\b", "1", claim) in re.sub(r"1\.00|0\.999|1\b", "1", said(app)), said(app)
-    snippet = next(code for code in codes(app) if "add_and_norm" in code)
+    snippet = next(code for code in codes(app) if code.startswith("import transformer"))
     told = run_snippet(snippet)
     for half in halves:
         for name in half.vectors:
-            assert f"{half.kind} {name} [" in told
+            assert f"kind='{half.kind}'" in told and f"'{name}': array(" in told
 
 
 def test_a_norm_that_adds_nothing_says_so(open_app: Callable) -> None:
@@ -93,7 +92,7 @@ def test_another_token_has_another_vector(open_app: Callable) -> None:
 def test_the_norms_of_the_focused_layer_can_be_chosen(open_app: Callable, stack: str, cross: bool) -> None:
     app = open_app("add_norm", checkpoint="tiny-translator", sentence=SENTENCE, stack=stack, layer="1")
     choice = app.segmented_control(key="norm")
-    assert (TEXT["cross_attention_norm"] in choice.options) == cross
+    assert (TEXT["norm"]["cross_attention_norm"] in choice.options) == cross
     for kind in ("feed_forward_norm", "final_norm"):
         app.segmented_control(key="norm").set_value(kind).run()
         is_fine(app)
@@ -133,7 +132,7 @@ def test_the_table_and_the_snippet_are_the_recorded_numbers(
     assert np.allclose(table["output"], output[5:13], atol=0)
     worked = table["γ"] * table["÷ √(σ² + ε)"] + table["β"]
     assert np.allclose(worked, table["output"], atol=1e-5)
-    snippet = next(code for code in codes(app) if "norm.epsilon" in code)
-    value, deviation = map(float, run_snippet(snippet).split())
+    snippet = next(code for code in codes(app) if code.startswith("import transformer"))
+    value, deviation = map(float, run_snippet(snippet).splitlines()[-2:])
     assert value == pytest.approx(float(output[5]), abs=1e-5)
     assert deviation < 1e-5

@@ -24,7 +24,7 @@ KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 # Views that are or were slowest: (page, key of the buttons, option).
 VIEWS = [
     ("positions", "positions view", "view_sum"),
-    ("add_norm", "add norm view", "tab_updates"),
+    ("add_norm", "add norm view", "tab.updates"),
     ("decoding", "decoding_section", "section_tree"),
     ("decoding", "decoding_section", "section_alignment"),
     ("attention", "attention_section", "section_trust"),

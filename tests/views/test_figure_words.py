@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.figures import live_curves, training_curves, vocabulary
+from charts.figures import live_curves, residual_figures, training_curves, vocabulary
 from charts.figures import units as unit_figures
 from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
@@ -21,7 +21,6 @@ from charts.toolkit.style import escape
 from tests.figures import WORDS, every_figure, sequence, small_lens
 from ui.words.texts import ROOT
 from ui.words.translations import read_texts
-from views.add_norm import residual_figures
 from views.attention import attention_row_figures
 from views.decoding import decoding_figures
 from views.lens import lens_figures

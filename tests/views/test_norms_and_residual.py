@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from views.add_norm.norm_figures import gain_and_bias, norm_statistics, position_distribution
-from views.add_norm.residual_figures import residual_growth, sublayer_contribution
+from charts.figures.norm_figures import gain_and_bias, norm_statistics, position_distribution
+from charts.figures.residual_figures import residual_growth, sublayer_contribution
+from charts.figures.vector_strips import Strip, vector_strips
 
 
 def test_norm_statistics_draws_before_and_after_of_both(tokens):
@@ -77,3 +78,21 @@ def test_contribution_has_a_scale_from_0_and_one_around_0(tokens):
     assert texts.text[0] == "0.100"
     with pytest.raises(ValueError, match="cosine holds 1.5; a cosine lies in"):
         sublayer_contribution(ratio, cosine=cosine + 0.6, sublayers=["0 self", "0 ff"], tokens=tokens)
+
+
+def test_the_cells_of_the_figure_are_the_vectors_that_are_added() -> None:
+    """A reader who adds a column skips the normalised copy, although it is computed second."""
+    rng = np.random.default_rng(0)
+    x, update = rng.normal(size=(2, 8))
+    shown = [
+        Strip("x", x),
+        Strip("copy", (x - x.mean()) / x.std(), normalized=True, is_copy=True),
+        Strip("+", update),
+        Strip("=", x + update),
+    ]
+    texts = {"spread": "std", "numbers": "", "all_of_it": ""}
+    cells, *others = vector_strips(shown, root_mean_square=False, **texts).data
+    values = np.asarray(cells.z)
+    assert np.isnan(values[1]).all()
+    np.testing.assert_allclose(np.nansum(values[:3], axis=0), values[3], atol=1e-6)
+    assert any(trace.mode == "text" and set(trace.y) == {1} and len(trace.x) == 5 for trace in others)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.described_parts import not_exposed
 from transformer.layers.residual_stream import SubLayer, residual_identity, sublayers
 from transformer.runs.traces import Trace
 
@@ -150,6 +151,23 @@ def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
     names = [name.removesuffix(".input") for name in trace.names() if name.endswith("norm.input")]
     own = [name for name in names if name.startswith(f"{stack}.layers.{layer}.") and name.count(".") == 3]
     return (*own, *(name for name in beside if name in names))
+
+
+def place_of_norm(name: str) -> str:
+    """Return the kind of position of a norm: "self_attention_norm", "final_norm" and so on."""
+    *_, parent, last = name.split(".")
+    return f"{parent}_norm" if last == "norm" else last
+
+
+def norms_by_place(trace: Trace, stack: str, layer: int) -> dict[str, str]:
+    """Return ``norm_names`` by position.
+
+    Raises:
+        NotExposedError: If none was found in a model that is run by its own code.
+    """
+    if not (found := {place_of_norm(name): name for name in norm_names(trace, stack, layer)}):
+        raise not_exposed("the steps of its norms")
+    return found
 
 
 @dataclass(frozen=True)

@@ -81,10 +81,10 @@ class Kit:
         """Return a text of this page as Markdown: for labels of widgets, captions, other texts."""
         return Marked(filled(self._text_of(key), values, markdown=True))
 
-    def say(self, key: str, /, *, small: bool = False, icon: str = "", width: str = "stretch", **values: Any) -> None:
+    def say(self, key: str, /, *, small: bool = False, icon: str = "", **values: Any) -> None:
         """Write a text of this page; ``icon`` is the name of one of Material's symbols."""
         sign = f":material/{icon}: " if icon else ""
-        (st.caption if small else st.markdown)(sign + self.md(key, **values), width=width)
+        (st.caption if small else st.markdown)(sign + self.md(key, **values))
 
     def formula(self, latex: str, key: str = "", /, **values: Any) -> None:
         """Write a formula with its shapes below it."""

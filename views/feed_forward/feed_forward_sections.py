@@ -1,4 +1,4 @@
-"""The sections of the Feed-forward page: one unit, then the units of one token, their words, all tokens.
+"""The sections of Feed-forward: one unit, then the units of one token, their words, all tokens.
 
 While the reader has chosen no token, the unit is one of those of all layers with the largest direct effect on the
 output; afterwards, one of the strongest units of the chosen token in the chosen layer.
@@ -173,7 +173,7 @@ def choose_one_unit(p: Page) -> OneUnit:
     if reads:
         names = {one.name: p.md("unit_of_layer", layer=one.layer, unit=str(one.unit)) for one in units}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        p.say("choose_unit", width="content")
+        st.markdown(p.md("choose_unit"), width="content")
         look = {"label_visibility": "collapsed", "width": "content", "wrap": True, "pills": True}
         chosen = choice.buttons(
             p.text["unit"], list(names), next(iter(names)), key=_KEY, owner=tuple(names), format_func=names.get, **look
