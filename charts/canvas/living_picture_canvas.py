@@ -45,6 +45,7 @@ def living_picture_canvas(
         left_out: The class without each word: the picture then opens at the word that the class depends on most.
     """
     arrays: dict[str, np.ndarray] = {}
+    decisive = _decisive(left_out, len(picture.stacks[-1].tokens)) if left_out else None
     n_weights = sum(attention.weights.size for attention in picture.attentions)
     metadata = {
         "kind": "living_picture",
@@ -63,13 +64,11 @@ def living_picture_canvas(
         "vocabulary": picture.vocabulary,
         "text": picture.text,
         "begin": dict(begin or {}),
-        "follow": {},
+        "follow": {stack.name: _followed(stack, picture, decisive) for stack in picture.stacks},
         "links": dict(links or {}),
         "inside": [_inside(layer, arrays) for layer in picture.inside],
-        "decisive": _decisive(left_out, len(picture.stacks[-1].tokens)) if left_out else None,
+        "decisive": decisive,
     }
-    decisive = metadata["decisive"]
-    metadata["follow"] = {stack.name: _followed(stack, picture, decisive) for stack in picture.stacks}
     most = max((len(row.names) for row in picture.written), default=1)
     for name in ("probabilities", "logits"):
         table = np.zeros((len(picture.written), most), dtype=np.float32)

@@ -209,7 +209,7 @@ export class Figures {
     return this.pack(metadata, { values, allowed: bits(allowed) });
   }
 
-  // Every head; weights in 1/255, as charts/canvas/attention_maps.py sends them.
+  // Every head, with every digit of its weights.
   overview({ stack, kind, layer, head }) {
     const template = this.texts.overview;
     const arrays = {};
@@ -225,7 +225,7 @@ export class Figures {
         return known >= 0 ? known : masks.push(values) - 1;
       });
       arrays[`weights${index}`] = {
-        values: Uint8Array.from(weights, (weight) => Math.round(Math.min(1, Math.max(0, weight)) * 255)),
+        values: Float32Array.from(weights),
         shape: [part.tiles.length, query.length, key.length],
       };
       const [size] = [masks[0].length];
