@@ -188,15 +188,15 @@ def test_arrow_keys_in_a_text_box_stay_there_and_another_sentence_opens_where_th
     decoding.get_by_role("button", name="one step forward").click()
     expect(count(decoding)).to_contain_text("step 2 of")
     box.fill("It is raining, so take your umbrella.")
-    box.press("Control+Enter")
+    box.press("Enter")
     settle(decoding)
     wanted = hesitant_step(tiny_checkpoint("translator"), "It is raining, so take your umbrella.")
     expect(count(decoding)).to_contain_text(f"step {wanted} of")
 
 
 def test_choosing_one_head_shows_the_row_of_heads(decoding: Page) -> None:
-    """The choice is in a fragment and the row in the sidebar, so the whole page has to run."""
-    heads = decoding.get_by_test_id("stSidebar").locator(".st-key-choose-head")
+    """The choice is in a fragment and the list beside the sentence, so the whole page has to run."""
+    heads = decoding.locator(".st-key-choose-head")
     expect(heads).to_have_count(0)
     choices = decoding.locator(".st-key-attention_heads").get_by_role("radio")
     choices.last.click()

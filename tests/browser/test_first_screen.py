@@ -42,9 +42,8 @@ NEEDS = {
     PLOTLY: {"checkpoint", "tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens"},
     VEGA: {"training"},
 }
-# Lower edges of the sidebar's selectors, down to the heads.
-_EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*=st-key-sidebar-checkpoint],"
-  + "[data-testid=stSidebar] [class*=st-key-sidebar-sentence], [data-testid=stSidebar] [class*=st-key-choose]")]
+# Lower edges of the sentence and of the lists beside it.
+_EDGES = """() => [...document.querySelectorAll(".st-key-sentence, .st-key-sentence-row [class*=st-key-choose]")]
   .map((node) => node.getBoundingClientRect().bottom)"""
 
 # What can be tapped in the main area and is less than 36 pixels high. A slider of Streamlit has a large knob instead;
@@ -185,7 +184,7 @@ SHAPES = [(30, 9), (12, 12)]
 def test_checkpoint_sentence_kind_layer_and_head_need_no_scrolling(shipped: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{shipped}/attention", width=1280, height=720)
     edges = page.evaluate(_EDGES)
-    assert len(edges) >= 5 and max(edges) <= 720
+    assert len(edges) == 4 and max(edges) - min(edges) < 10, "one row"
     name = page.locator(".st-key-sidebar-checkpoint input")
     expect(name).to_have_value(read_opening(SHIPPED / "en-fr").name["en"])
     assert name.evaluate("node => node.scrollWidth <= node.clientWidth"), "the checkpoint's name is whole"

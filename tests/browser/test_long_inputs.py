@@ -56,9 +56,9 @@ def sentence() -> str:
 
 
 def type_sentence(page: Page, text: str) -> None:
-    box = page.get_by_test_id("stSidebar").locator("textarea").first
+    box = page.get_by_role("textbox", name="Sentence", exact=True)
     box.fill(text)
-    box.press("Control+Enter")
+    box.press("Enter")
     settle(page)
 
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
+from tests.browser.conftest import choose_place, place_box
 from tests.browser.hand import KEY, Hand
 from tests.harness.app_server import AppServer, free_port
 
@@ -62,22 +63,14 @@ def proxy(replicas: list[AppServer], tmp_path_factory: pytest.TempPathFactory) -
         process.terminate()
 
 
-def layer(page: Page, number: int) -> Locator:
-    return page.get_by_role("option", name=f"Layer {number}", exact=True)
-
-
-def head(page: Page, number: int) -> Locator:
-    return page.get_by_role("option", name=f"Head {number}", exact=True)
-
-
 def is_whole(page: Page) -> None:
     """Check that the chosen view is still there and responds."""
     expect(page.get_by_role("heading", name="Attention", exact=True, level=1)).to_be_visible(timeout=SOON)
-    expect(layer(page, 1)).to_be_checked(timeout=SOON)
+    expect(place_box(page, "Layer")).to_have_value("Layer 1", timeout=SOON)
     now = int(parse_qs(urlsplit(page.url).query).get("head", ["0"])[0])
     # A click during reconnection is lost, so click again, as a reader would.
     for _ in range(10):
-        head(page, 1 - now).click(timeout=SOON)
+        choose_place(page, "Head", 1 - now)
         try:
             page.wait_for_function(
                 "now => (new URLSearchParams(location.search).get('head') ?? '0') !== now", arg=str(now), timeout=8000
@@ -85,7 +78,7 @@ def is_whole(page: Page) -> None:
             break
         except TooLate:
             continue
-    expect(head(page, 1 - now)).to_be_checked(timeout=SOON)
+    expect(place_box(page, "Head")).to_have_value(f"Head {1 - now}", timeout=SOON)
     assert parse_qs(urlsplit(page.url).query)["layer"] == ["1"]
     expect(page.locator("canvas[data-geometry]").first).to_be_visible(timeout=SOON)
     assert "Je suis" in page.get_by_role("textbox", name="Sentence", exact=True).input_value()
