@@ -8,7 +8,7 @@ import logging
 import random
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -69,6 +69,7 @@ from ui.words.texts import PageText, as_plain, common, page_text
 
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
+_OPENED = "page: the last that was drawn"  # key in the session
 FRAME_STYLE = Path(__file__).with_name("page.css")
 _LOG = logging.getLogger(__name__)
 
@@ -302,9 +303,9 @@ def page(
     p = Page(name, shared_focus.current())
     complete = False
     try:
-        with guard():
+        with guard(), ExitStack() as waits:
             corner, lines = _draw_frame(
-                p, needs=needs, strip=strip, marks=marks, begins=begins, only=only, predicts=predicts, room=room
+                p, waits, needs=needs, strip=strip, marks=marks, begins=begins, only=only, predicts=predicts, room=room
             )
             complete = True
         if not complete:
@@ -325,8 +326,23 @@ def page(
         end_run()
 
 
+@contextmanager
+def _skeleton(page: str) -> Iterator[None]:
+    """Show a skeleton in place of a page that has just been opened, while its model and its trace are not there."""
+    place = st.empty()
+    if st.session_state.get(_OPENED) != page:
+        with place:
+            st.skeleton(height=400)
+    try:
+        yield
+    finally:
+        place.empty()
+        st.session_state[_OPENED] = page
+
+
 def _draw_frame(
     p: Page,
+    waits: ExitStack,
     *,
     needs: Sequence[str] | Needs,
     strip: bool,
@@ -346,6 +362,7 @@ def _draw_frame(
         corner = st.container(width="content")
     with hints:
         _style()  # before the model and the trace, which take time: the title does not move when they are ready
+    waits.enter_context(_skeleton(p.name))
     p.focus, lesson, corrections = running_lesson(p.focus)
     by_hand = shared_focus.names_only_a_lesson()
     if by_hand and lesson and lesson.steps[p.focus.lesson_step - 1].page == p.name:

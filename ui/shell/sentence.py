@@ -17,6 +17,7 @@ from ui.words.texts import common
 KEY = "sentence"
 PAUSE = "300ms"  # in typing, after which the page follows
 _component = component("sentence", Path(__file__).with_suffix(".js"))
+_STYLE = Path(__file__).with_name("opening.css")
 # Where this run has space for the selectors of the page.
 _beside: ContextVar[DeltaGenerator | None] = ContextVar("beside", default=None)
 
@@ -40,8 +41,9 @@ def sentence_box() -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="sentence row"):
         if is_sentence_read() and not (config and config.reads_images):
             _box(focus, of_pair=config is not None and config.predicts_next_sentence)
-            with st.container(key="sentence script"):
-                _component(key="sentence kept", on_again_change=nothing)
+        with st.container(key="sentence script"):
+            st.html(_STYLE)
+            _component(key="sentence kept", on_again_change=nothing)
         _beside.set(st.container(horizontal=True, gap="xsmall", width="content", key="beside sentence"))
 
 
