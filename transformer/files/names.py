@@ -10,7 +10,7 @@ from transformer.disk.gguf_file import files_of
 from transformer.errors import CheckpointError
 from transformer.files.packaged_models import installed_models, packaged_model, path_of
 from transformer.files.trainer_folder import last_checkpoint
-from transformer.guests.folder import read_json, weight_files
+from transformer.guests.folder import read_json
 
 CONFIG = "config.json"
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -36,7 +36,7 @@ def resolve(name: str | Path) -> Path:
 
 
 def found_names() -> tuple[str, ...]:
-    """Return the names that ``resolve`` finds and whose files this program can open."""
+    """Return the names that ``resolve`` finds and whose files may be those of a model."""
     packaged = (model.name for model in installed_models())
     return (*packaged, *_hub_names())
 
@@ -74,7 +74,7 @@ def _hub_names() -> Iterator[str]:
             continue
         for snapshot in _folders(folder / "snapshots"):
             try:
-                known = "model_type" in read_json(snapshot / CONFIG) and bool(weight_files(snapshot))
+                known = isinstance(read_json(snapshot / CONFIG).get("model_type"), str)
             except CheckpointError:
                 known = len(list(files_of(snapshot))) == 1
             if known:

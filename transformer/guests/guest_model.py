@@ -65,7 +65,7 @@ class GuestStack(nn.Module):
 
     def __init__(self, config: GuestConfig, found: FoundStack, *, causal: bool) -> None:
         super().__init__()
-        self.pad_id: int | None = None
+        self.pad_id = None if causal else config.pad_id
         self.embedding = _describe_embedding(found, config)
         self.position_bias: nn.Module | None = None
         self.layers = nn.ModuleList(
@@ -91,7 +91,7 @@ class GuestEmbedding(nn.Module):
 def _describe_embedding(found: FoundStack, config: GuestConfig) -> nn.Module:
     embedding: Any = GuestEmbedding()
     embedding.table = found.token_table or parts.NotExposed("the table of its embeddings")
-    embedding.scale = found.token_scale or 1.0
+    embedding.scale = (found.token_scale or 1.0) * found.table_scale
     embedding.segment = None if found.segment is None else Probe("position", "model")
     embedding.segment_table = found.segment_module
     embedding.position_encoding = None
@@ -181,7 +181,8 @@ class GuestModel(Model):
         self.config = replace(self.config, pad_id=pad)
         if self.config.has_encoder:
             embedding: Any = self.encoder.embedding
-            embedding.pad_id, embedding.separator_id = pad, -1 if separator is None else separator
+            self.encoder.pad_id = embedding.pad_id = pad
+            embedding.separator_id = -1 if separator is None else separator
 
     def not_exposed(self, name: str) -> Exception | None:
         """Return the error for an activation that this guest does not expose, or None."""
@@ -200,7 +201,7 @@ class GuestModel(Model):
         if self.images is not None:
             pixels = self.images.pixels(ids).to(ids.device)
             return self._hidden("encoder", self.network, ids.shape, pixel_values=pixels)
-        mask = padding_mask(ids, self.config.pad_id).long()
+        mask = padding_mask(ids, self.encoder.pad_id).long()
         network = self.network.get_encoder() if self.config.has_decoder else self.network
         given = {"input_ids": ids, "attention_mask": mask}
         if (n_segments := self.config.n_segments) > 1:
@@ -222,7 +223,7 @@ class GuestModel(Model):
             return self._hidden("decoder", self.network, ids.shape, input_ids=ids, **given)
         given["encoder_outputs"] = self._carries["encoder"](last_hidden_state=memory)
         if source_ids is not None:
-            given["attention_mask"] = padding_mask(source_ids, self.config.pad_id).long()
+            given["attention_mask"] = padding_mask(source_ids, self.encoder.pad_id).long()
         return self._hidden("decoder", self.network, ids.shape, decoder_input_ids=ids, **given)
 
     def new_cache(self) -> TextCache | None:
@@ -646,7 +647,7 @@ class _Hooks(_Watch):
             self.after(found.activation_module, lambda _, __, y: fed.gate(y))
 
     def attach_embedding(self, embedding: Any, found: FoundStack) -> None:
-        scale = embedding.scale
+        scale = found.token_scale or 1.0
         if found.position_rows is not None:
             self.attach_patches(embedding, found)
             return

@@ -387,7 +387,7 @@ def _settled(config: GuestConfig, network: Any, stacks: Mapping[str, FoundStack]
         "layer_norm_epsilon": norm.epsilon if norm is not None else config.layer_norm_epsilon,
         "final_norm": stack.final_norm is not None,
         "gated": fed is not None and fed.gated,
-        "embedding_scale": stack.token_scale or 1.0,
+        "embedding_scale": (stack.token_scale or 1.0) * stack.table_scale,
         "tie_embeddings": _is_tied(network, stack),
         "switch_lengths": frozenset(_switch_lengths(getattr(network.config, "rope_parameters", None))),
         "n_segments": _n_segments(network, stacks.get("encoder")),

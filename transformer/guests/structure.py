@@ -132,7 +132,8 @@ class FoundStack:
     final_norm: FoundNorm | None
     settles: bool
     token_table: nn.Module | None
-    token_scale: float | None
+    token_scale: float | None  # factor of what this module looks up
+    table_scale: float  # factor of a row of the table in what it looks up (Gemma: √d)
     position_module: nn.Module | None  # looks up the rows that are added to the tokens
     position_name: str  # the name of its table
     position_offset: int
@@ -326,6 +327,7 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     return {
         "token_table": None if tokens is None else tokens.module,
         "token_scale": scale,
+        "table_scale": 1.0 if tokens is None else _table_scale(tokens, ids),
         "position_module": None if positions is None else positions.module,
         "position_name": position_name,
         "position_offset": position_offset,
@@ -336,6 +338,15 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
         "added": added_kind,
         "sines": sines,
     }
+
+
+def _table_scale(lookup: Event, ids: Tensor) -> float:
+    """Return the factor of the rows of E in what an embedding looks up; 1 if it is not one."""
+    rows = dict(lookup.module.named_parameters())["weight"].detach()[ids].float()
+    if rows.shape != lookup.output.shape or close(rows, lookup.output):
+        return 1.0
+    factor = float((rows * lookup.output).sum() / rows.square().sum())
+    return round(factor, 4) if close(rows * factor, lookup.output) else 1.0
 
 
 def _is_row(table: Event, row: Tensor) -> bool:
