@@ -119,7 +119,7 @@ def remove_parts(
     tasks = [[replacement(part, way)] for way in ways for part in parts]
     logits, changes = [], []
     fit = max(1, n_rows(model, text_of(trace), tokens=TOKENS_PER_PASS) - 1)
-    for found in sweep(model, [text_of(trace)], tasks, rows=fit, names=None, edits=trace.run.edits):
+    for found in sweep(model, [text_of(trace)], tasks, rows=fit, names=model.probes, edits=trace.run.edits):
         of_rows = [
             attribution_of(model, partial(_row, found.tensors, row), question, edited=bool(trace.run.edits))
             for row in range(len(found.logits))

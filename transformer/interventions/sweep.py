@@ -63,7 +63,7 @@ def sweep(
     *,
     positions: Sequence[int] | slice = slice(None),
     rows: int | None = None,
-    names: Collection[str] | None = (),
+    names: Collection[str] = (),
     edits: Sequence[Edit] = (),
 ) -> Iterator[Pass]:
     """Run the unchanged ``texts`` and then variants of the last one, in passes of at most ``rows`` variants.
@@ -77,13 +77,13 @@ def sweep(
         variants: The replacements of each variant.
         positions: Positions whose logits are computed.
         rows: By default as many as fit into a pass (``n_rows``).
-        names: Activations to record; ``None`` for all.
+        names: Activations to record.
         edits: Edits that every row has.
     """
     rows = max(1, n_rows(model, texts[-1]) - len(texts)) if rows is None else rows
     ids = {stack: torch.tensor([text[stack] for text in texts], device=model.device) for stack in texts[-1]}
     memory = None  # the output of the encoder
-    reuses = model.config.kind == "encoder-decoder" and names is not None and not any(map(_in_encoder, names))
+    reuses = model.config.kind == "encoder-decoder" and not any(map(_in_encoder, names))
     by_stack = groupby(variants, key=lambda variant: reuses and not any(_in_encoder(part.name) for part in variant))
     for unchanged, group in by_stack:
         alike = tuple(group)

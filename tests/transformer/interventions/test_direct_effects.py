@@ -60,6 +60,14 @@ def test_many_removals_in_a_pass_are_one_run_each(tiny_checkpoint, kind):
             assert values[place] == pytest.approx(expected, abs=2e-5), part
 
 
+@pytest.mark.parametrize("name", ["hf-bert-classes", "hf-neox"])
+def test_parts_of_other_families_are_removed_too(family, name):
+    trace, found = traced(family(name))
+    measured = remove_parts(trace, found, [Part("self_attention", 1, 1), Part("feed_forward", 0)])
+    expected = [found.logit - logit_without(trace, found, part) for part in measured.parts]
+    np.testing.assert_allclose(measured.zero, expected, atol=2e-5)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_part_is_patched_from_the_run_of_a_second_sentence(tiny_checkpoint, kind):
     checkpoint = tiny_checkpoint(kind)
