@@ -248,10 +248,9 @@ def _moment(p: Page, step: Step, *, final: bool) -> Moment:
         return p.calc(moment_of, model, None, p.trace, max_new_tokens=_FEW_TOKENS, **shows)
     if final:
         return p.calc(moment_of, p.checkpoint, step, p.trace, **shows)
-    file = snapshot_path(p.checkpoint.path, step).stat()  # which shows whether it was rewritten
-    stamp = file.st_size, file.st_mtime_ns
-    model = p.calc(snapshot, p.checkpoint, step, name=f"model_{step}", stamp=stamp)
-    return p.calc(moment_of, model, step, p.trace, stamp=stamp, **shows)
+    file = snapshot_path(p.checkpoint.path, step)
+    model = p.calc(snapshot, p.checkpoint, step, name=f"model_{step}", reads=file)
+    return p.calc(moment_of, model, step, p.trace, **shows)
 
 
 @fragment
