@@ -116,7 +116,7 @@ def attention_grid(
     shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
 ) -> CanvasFigure:
-    """Draw all heads of several layers, weights as float32 or, if there are many, uint8 [tile, query, key].
+    """Draw all heads of several layers, with every digit or, if there are many, in steps of 1/255.
 
     The scale is fixed from 0 to 1. With ``stretch``, the scale of each map ends at its largest weight, as the legend
     says, because with hundreds of tokens most weights would be black on a fixed scale.

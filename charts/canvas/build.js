@@ -15,7 +15,6 @@ const BUNDLES = {
   "charts/canvas/loader.bundle.js": "charts/canvas/source/loader.js",
   "charts/canvas/pdf.bundle.js": "charts/canvas/source/pdf/writer.js",
   "ui/shell/token_rows/token_rows.bundle.js": "ui/shell/token_rows/token_rows.js",
-  "ui/show/exports.bundle.js": "ui/show/exports.js",
   "web/site.bundle.js": "web/source/site.js",
   "web/worker.bundle.js": "web/source/worker.js",
 };
@@ -29,8 +28,7 @@ function digestOfSources(...folders) {
     .flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile());
   const files = modules.map((entry) => relative(ROOT, join(entry.parentPath ?? entry.path, entry.name)));
-  const beside = ["shell/token_rows/token_rows", "show/exports", "show/plotly_picture"];
-  const others = ["charts/canvas/build.js", "charts/canvas/page.html", ...beside.map((name) => `ui/${name}.js`)];
+  const others = ["charts/canvas/build.js", "charts/canvas/page.html", "ui/shell/token_rows/token_rows.js"];
   const digest = createHash("sha256");
   for (const file of [...files, ...others].sort()) digest.update(`${file}\n`).update(readFileSync(join(ROOT, file)));
   return digest.digest("hex").slice(0, 16);

@@ -52,8 +52,7 @@ def test_a_figure_is_saved(figure: Page, tmp_path: Path) -> None:
     assert page.get_by_role("button", name="HTML (works offline)").count() == 0  # the menu costs nothing until opened
     plotly = "positions" in page.url
     for button, suffix, begins in (
-        ("Download this figure as SVG" if plotly else "SVG", "svg", b"<svg"),
-        ("Download this figure as PNG" if plotly else "PNG", "png", b"\x89PNG"),
+        *([] if plotly else [("SVG", "svg", b"<svg"), ("PNG", "png", b"\x89PNG")]),
         ("CSV", "csv", b""),
         ("HTML (works offline)", "html", b""),
     ):

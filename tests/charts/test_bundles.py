@@ -17,8 +17,7 @@ BUNDLES = sorted(path for folder in ("charts", "ui", "views", "web") for path in
 
 def digest_of_sources(*folders: str) -> str:
     """Compute the hash as ``charts/canvas/build.js`` does."""
-    beside = ("shell/token_rows/token_rows", "show/exports", "show/plotly_picture")
-    others = ("charts/canvas/build.js", "charts/canvas/page.html", *(f"ui/{name}.js" for name in beside))
+    others = ("charts/canvas/build.js", "charts/canvas/page.html", "ui/shell/token_rows/token_rows.js")
     modules = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     digest = hashlib.sha256()
     for path in sorted(

@@ -1,22 +1,17 @@
 """Files from figures: images, a page that works offline, CSV.
 
-Images are made in the browser (Plotly) or on the server (Altair). Neither scripts nor files are sent before the menu is
-open, so they cost a run of the page nothing.
+Images are made on the server (Altair), or by Plotly's own camera: PNG on the page, SVG in the saved page. A file is
+made when somebody asks for it.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from charts.toolkit.figure_table import figure_table
-from ui.shell.events import component
 from ui.show.csv_files import as_csv
-from ui.words.figure_texts import browser_words
 from ui.words.texts import common
-
-_pictures = component("figure_export", Path(__file__).with_name("exports.bundle.js"))
 
 
 def figure_kind(figure: Any) -> str:
@@ -36,7 +31,8 @@ def figure_kind(figure: Any) -> str:
 def self_contained_html(figure: Any) -> bytes:
     """Return a page that shows the figure without any other file or host, including the drawing library."""
     if figure_kind(figure) == "plotly":
-        html = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False, "responsive": True})
+        config = {"displaylogo": False, "responsive": True, "toImageButtonOptions": {"format": "svg"}}
+        html = figure.to_html(include_plotlyjs=True, full_html=True, config=config)
     else:
         html = figure.to_html(inline=True)
     return html.encode("utf-8")
@@ -49,10 +45,7 @@ def exports(figure: Any, *, kind: str, name: str) -> None:
         "html": (common("show.html"), "text/html", lambda: self_contained_html(figure)),
         "csv": (common("show.csv"), "text/csv", lambda: as_csv(figure_table(figure))),
     }
-    if kind == "plotly":
-        data = {"name": name, "container": f"st-key-figure-{name}", "words": browser_words()}
-        _pictures(key=f"pictures {name}", data=data)
-    else:
+    if kind == "altair":
         offered = {
             "png": ("PNG", "image/png", lambda: _altair_picture(figure, "png")),
             "svg": ("SVG", "image/svg+xml", lambda: _altair_picture(figure, "svg")),
