@@ -42,6 +42,7 @@ from transformer.guests.lora import Adapter, is_adapter, read_adapter
 from transformer.guests.opening import open_guest, with_defaults
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
+from transformer.text.foreign.spelling import check_spelling
 from transformer.text.foreign.tokenizer import open_tokenizer
 from transformer.text.prompt import Prompt
 from transformer.text.special_ids import Framing, SpecialIds
@@ -181,6 +182,7 @@ def _load_guest(path: Path, device: str | torch.device, *, adapter: Adapter | No
         return Checkpoint(**found, tokenizer=model.images)
     fields = fields if is_gguf(path) else with_defaults(fields)  # a GGUF file names all that it has
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
+    check_spelling(tokenizer, path)
     frame = framing_of(model.config, tokenizer, fields, generation)
     model.set_special_ids(pad=padding_of(model.config, tokenizer), separator=tokenizer.special.end)
     return Checkpoint(**found, tokenizer=tokenizer, frame=frame)

@@ -204,6 +204,18 @@ def test_a_model_is_opened_without_the_head_that_is_not_shown(
     assert trace(checkpoint, "The cat sat.").values("encoder.layers.1.self_attention.weights").shape[0] == 4
 
 
+@pytest.mark.parametrize("kind", ["roberta", "opt"])
+def test_a_folder_without_the_files_of_its_tokenizer_is_refused(kind: str, tmp_path: Path) -> None:
+    """Its class would read every word as unknown, or as nothing."""
+    path = guest_checkpoint(kind, tmp_path)
+    for file in path.glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(
+        CheckpointError, match="turns 'the cat sat on the mat' into '.*', so the model would read another"
+    ):
+        load(path)
+
+
 def test_the_positions_that_older_files_hold_are_not_weights(tmp_path: Path) -> None:
     path = guest_checkpoint("camembert", tmp_path)
     file = path / "model.safetensors"
