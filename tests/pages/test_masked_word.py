@@ -71,4 +71,4 @@ def test_the_choice_stays_while_the_rest_of_the_sentence_is_edited(open_app: Cal
 
 def test_words_that_occur_twice_can_be_told_apart(open_app: Callable) -> None:
     (box,) = control(open_app("tokens", checkpoint="tiny-bert", sentence="the cat saw the man", masked=""))
-    assert box.options == ["the (1)", "cat", "saw", "the (2)", "man", common("masked.none")]
+    assert box.options == [*(f"Masked: {word}" for word in ("the (1)", "cat", "saw", "the (2)", "man")), common("masked.none")]

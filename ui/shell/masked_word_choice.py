@@ -1,4 +1,4 @@
-"""The choice of the masked word, below the sentence; one choice for all pages."""
+"""The choice of the masked word, beside the sentence; one choice for all pages."""
 
 from collections import Counter
 from dataclasses import replace
@@ -12,6 +12,9 @@ from ui.server.streamlit_private import page_hash
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.words.texts import common, quote
+
+
+_WIDTH = 205  # pixels
 
 
 def choose_masked_word(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator) -> tuple[Focus, tuple[str, ...]]:
@@ -36,7 +39,8 @@ def choose_masked_word(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerato
         options,
         format_func=_names_of(words).__getitem__,
         key=key,
-        help=common("masked.help"),
+        label_visibility="collapsed",
+        width=_WIDTH,
         on_change=_take,
         args=(key,),
     )
@@ -48,7 +52,8 @@ def _names_of(words: tuple[str, ...]) -> dict[str, str]:
     names, seen, counts = {NONE: common("masked.none")}, Counter[str](), Counter(words)
     for number, word in enumerate(words):
         seen[word] += 1
-        names[str(number)] = word if counts[word] == 1 else f"{word} ({seen[word]})"
+        numbered = word if counts[word] == 1 else f"{word} ({seen[word]})"
+        names[str(number)] = common("masked.named", word=numbered)
     return names
 
 
