@@ -28,7 +28,7 @@ def test_the_masked_word_goes_along_from_page_to_page(open_app: Callable) -> Non
     app = open_app("overview", checkpoint="tiny-bert", sentence=SENTENCE, masked="")
     is_fine(app)
     (box,) = control(app)
-    assert box.value == "2" and box.options[2] == "man"
+    assert box.value == "2" and box.options[2] == "Masked: man"
     assert page_text("overview")["masked_word"].format(word="man") in said(app)
     for page in ("attention", "decoding", "lens"):
         app.switch_page(f"pages/{page}.py").run()
@@ -71,4 +71,7 @@ def test_the_choice_stays_while_the_rest_of_the_sentence_is_edited(open_app: Cal
 
 def test_words_that_occur_twice_can_be_told_apart(open_app: Callable) -> None:
     (box,) = control(open_app("tokens", checkpoint="tiny-bert", sentence="the cat saw the man", masked=""))
-    assert box.options == [*(f"Masked: {word}" for word in ("the (1)", "cat", "saw", "the (2)", "man")), common("masked.none")]
+    assert box.options == [
+        *(f"Masked: {word}" for word in ("the (1)", "cat", "saw", "the (2)", "man")),
+        common("masked.none"),
+    ]

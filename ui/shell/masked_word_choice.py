@@ -13,7 +13,6 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.words.texts import common, quote
 
-
 _WIDTH = 205  # pixels
 
 
