@@ -17,14 +17,14 @@ class WithAndWithout(NamedTuple):
 
 
 def unit_effect(trace: Trace, stack: str, layer: int, unit: int, *, position: int) -> WithAndWithout:
-    """Return the probability of every class, or of every next token at ``position``: [class] or [vocabulary]."""
+    """Return the probability of every class, or every next token at ``position``: [class] or [vocabulary]."""
     return WithAndWithout(
         *(_probabilities(run, stack, position) for run in (trace, without_unit(trace, stack, layer, unit)))
     )
 
 
 def unit_effect_on_output(trace: Trace, stack: str, layer: int, unit: int) -> WithAndWithout | None:
-    """Return the probability of each token of the output, [token]; ``None`` without an output or its logits."""
+    """Return the probability of each token of the output, [token]; ``None`` without output or its logits."""
     rows = prediction_rows(trace) if f"{trace.stacks[-1]}.logits" in trace else None
     if rows is None or not rows.rows or rows.predicts_nothing:
         return None

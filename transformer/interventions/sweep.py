@@ -50,7 +50,7 @@ def text_of(trace: Trace) -> Text:
 
 
 def n_rows(model: Model, text: Text, *, tokens: int = TOKENS_PER_PASS) -> int:
-    """Return how many rows a pass has: up to ``tokens`` tokens, or fewer if a recording would not fit into memory."""
+    """Return how many rows of up to ``tokens`` tokens a pass has; fewer if their recording does not fit."""
     source, target = len(text.get("encoder", ())), len(text.get("decoder", ()))
     return rows_that_fit(model, tokens // (source + target), source=source, target=target)
 
@@ -66,7 +66,7 @@ def sweep(
     names: Collection[str] = (),
     edits: Sequence[Edit] = (),
 ) -> Iterator[Pass]:
-    """Run the unchanged ``texts`` and then variants of the last one, in passes of at most ``rows`` variants.
+    """Run the ``texts`` and variants of the last one, in passes of at most ``rows`` variants.
 
     Variants that change the encoder and those that do not are in different passes; for the latter it runs only once.
     The caller counts the variants for its progress bar, and stops by not asking for more.

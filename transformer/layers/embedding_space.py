@@ -89,7 +89,7 @@ def nearest_tokens(checkpoint: Checkpoint, stack: str, id: int, *, count: int = 
 
 
 def word_analogy(checkpoint: Checkpoint, stack: str, words: Sequence[str]) -> tuple[Neighbour, ...]:
-    """Return all rows of E but three by their cosine to a − b + c; ``words``: a, b and c, of one token each."""
+    """Return all rows of E but three by cosine to a − b + c; ``words`` are a, b, c, of one token each."""
     table = embedding_table(checkpoint, stack)
     return analogy(table, *(checkpoint.tokenizer.encode(word)[0] for word in words), count=len(table))
 

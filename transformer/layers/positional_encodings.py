@@ -87,7 +87,7 @@ def rotary_table(rotary: Rotary, n_positions: int) -> np.ndarray:
 
 
 def stretched_pairs(rotary: Rotary, n_positions: int) -> tuple[int, int, int]:
-    """Return how many of a layer's pairs of channels keep their speed, are slowed down most, and less than that.
+    """Return how many pairs of channels keep their speed, are slowed down most, and less than that.
 
     The speeds are those in a text of ``n_positions`` tokens.
     """
