@@ -39,7 +39,7 @@ def packed_module() -> bytes:
 
 
 def loader_script() -> str:
-    """Return the script of all components of figures: it brings the modules to a browser tab, once, and draws."""
+    """Return the script of all components of figures: it loads the modules once and draws."""
     return _read("loader")
 
 

@@ -17,7 +17,7 @@ import { channelsOf, Unfolded } from "./living_picture/unfolded.js";
 
 const LEAD = 3; // beats that are played on the way to a stop
 const REST = 700; // milliseconds without another click, before Python is told where the reader is
-const [TALL, LEAST] = [33, 22]; // letters: the height of a picture whose box says none, and the least one
+const [TALL, LEAST] = [33, 17]; // letters: the height of a picture whose box says none, and the least one
 
 // The run of a sentence, and where the reader is in it.
 class Run {

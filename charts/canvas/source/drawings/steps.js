@@ -80,6 +80,7 @@ export function scene(data, theme, width) {
     places,
     sequence: [0, bars.places.length],
     first: { row: 0 },
+    geometry: () => ({ step: stepOf(data) }),
     focus: (target) => {
       const box = places.find((one) => one.target.row === target.row && one.target.column === target.column)?.rect;
       return box ? [{ rect: box, round: 4, stroke: cssOf(theme.primary), thick: 2 }] : [];
