@@ -101,7 +101,7 @@ def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor
 def logits_at(
     model: Model, ids: Mapping[str, Tensor], positions: Sequence[int] | slice, *, memory: Tensor | None = None
 ) -> Tensor:
-    """Return the logits of some positions, [batch, position, vocabulary]; a classifier's are [batch, 1, class].
+    """Return the logits of some positions: [batch, position, vocabulary] or [batch, 1, class].
 
     ``memory`` [batch, source position, model] is the output of the encoder, if already known.
     """
