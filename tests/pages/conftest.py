@@ -36,7 +36,8 @@ def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Mo
     def run(snippet: str) -> str:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
+            alone, _, _source_of_its_functions = snippet.partition("\n\n\n# ")
+            exec(compile(alone, "snippet", "exec"), {})  # the code that the page shows
         return printed.getvalue()
 
     return run
