@@ -312,8 +312,8 @@ def test_an_import_upwards_is_seen() -> None:
     above = {"transformer.config": {"transformer.text.tokens"}, "transformer.__main__": {"transformer.text.tokens"}}
     found = upward_imports("transformer", ["", "text", "runs"], above)
     assert found == {("", "text"): {("transformer.config", "transformer.text.tokens")}}
-    inner = {"transformer.text.tokens": {"transformer.text.foreign.tokenizer"}}
-    assert upward_imports("transformer", ["", "text", "text/foreign"], inner).keys() == {("text", "text/foreign")}
+    inner = {"transformer.text.tokens": {"transformer.text.guests.tokenizer"}}
+    assert upward_imports("transformer", ["", "text", "text/guests"], inner).keys() == {("text", "text/guests")}
     assert not upward_imports("transformer", ["", "text"], inner)
 
 
@@ -347,7 +347,7 @@ def submodules() -> list[str]:
 def test_no_two_modules_bear_one_name() -> None:
     """A newcomer who searches for a name should find one file; a page shares its name with its view."""
     everywhere = [path for package in ("transformer", "charts", "ui", "views") for path in sources(package)]
-    files = [path for path in everywhere if "foreign" not in path.parts and path.stem != "__init__"]
+    files = [path for path in everywhere if path.parts[-3:-1] != ("text", "guests") and path.stem != "__init__"]
     assert not [name for name, count in Counter(path.stem for path in files).items() if count > 1]
 
 

@@ -191,7 +191,7 @@ class ModelConfig:
         return frozenset()
 
     def positions_in(self, stack: str) -> str:
-        """Return how a stack encodes positions, one of ``POSITIONS`` or a kind that only other families have."""
+        """Return how a stack encodes positions, one of ``POSITIONS`` or a kind that only guests have."""
         return self.positions
 
     def kinds_in(self, stack: str) -> tuple[str, ...]:

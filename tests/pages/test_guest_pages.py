@@ -15,7 +15,7 @@ from tests.transformer.guests import tiny_guests, tiny_image_guests
 from ui.words.texts import common
 
 BY_DAY = ("phi", "mixtral", "bloom", "xlm-roberta", "mbart")
-NOT_SHOWN = "This model is run by its own code in transformers, which does not expose "
+NOT_SHOWN = "This model is computed by the code of transformers, which does not expose "
 OPENED = [view for view in VIEWS if view.box == SIDEBAR]
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "guests.md"

@@ -162,7 +162,7 @@ def test_norms_that_other_families_have_besides(open_family: Callable, checkpoin
     app = open_family("add_norm", checkpoint=checkpoint)
     choice = app.segmented_control(key="norm")
     assert len(choice.options) == norms, choice.options
-    for name in ("self_attention_output_norm", "embedding_norm", "convolution_norm", "vocabulary_projection_norm"):
+    for name in ("self_attention_output_norm", "embedding_norm", "vocabulary_projection_norm"):
         if page_text("add_norm")["norm"].get(name) in choice.options:
             fine(app.segmented_control(key="norm").set_value(name).run())
 

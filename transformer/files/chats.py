@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
-from transformer.text.foreign.tokenizer import ForeignTokenizer
+from transformer.text.guests.tokenizer import GuestTokenizer
 from transformer.text.prompt import Prompt
 
 
 def takes_special(checkpoint: Checkpoint) -> bool:
     """Return whether a typed special token can be read as one: in third-party decoder-only models."""
-    return checkpoint.config.kind == "decoder-only" and isinstance(checkpoint.tokenizer, ForeignTokenizer)
+    return checkpoint.config.kind == "decoder-only" and isinstance(checkpoint.tokenizer, GuestTokenizer)
 
 
 def takes_chat(checkpoint: Checkpoint) -> bool:

@@ -42,8 +42,8 @@ from transformer.guests.lora import Adapter, is_adapter, read_adapter
 from transformer.guests.opening import open_guest, with_defaults
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
-from transformer.text.foreign.spelling import check_spelling
-from transformer.text.foreign.tokenizer import open_tokenizer
+from transformer.text.guests.spelling import check_spelling
+from transformer.text.guests.tokenizer import open_tokenizer
 from transformer.text.prompt import Prompt
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, FRAMINGS, PAD_ID, Tokenizer

@@ -6,7 +6,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.files.layout import CONFIG, GENERATION
 from transformer.guests.folder import read_json
 from transformer.guests.framing import framing_of
-from transformer.text.foreign.tokenizer import ForeignTokenizer
+from transformer.text.guests.tokenizer import GuestTokenizer
 
 
 def languages_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -15,7 +15,7 @@ def languages_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[str, ..
     Marian has a choice only for the output.
     """
     tokenizer = checkpoint.tokenizer
-    if not isinstance(tokenizer, ForeignTokenizer) or not tokenizer.languages:
+    if not isinstance(tokenizer, GuestTokenizer) or not tokenizer.languages:
         return (), ()
     codes = tuple(sorted(tokenizer.languages))
     return codes if tokenizer.source_language else (), codes

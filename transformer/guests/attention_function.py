@@ -1,4 +1,4 @@
-"""One attention function for all families of ``transformers``, which feeds the probes.
+"""One attention function for all models of ``transformers``, which feeds the probes.
 
 ``transformers`` passes queries, keys (after rotary positions), values, mask, scale and family-specific arguments to
 one function that is registered by name. Families whose attention calls no such function are recorded by intercepting

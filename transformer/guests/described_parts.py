@@ -46,7 +46,7 @@ ATTENTION = "queries and keys, because its attention has its own code"
 
 def not_exposed(what: str) -> NotExposedError:
     """Return the error for a part that a guest does not expose."""
-    return NotExposedError(f"This model is run by its own code in transformers, which does not expose {what}.")
+    return NotExposedError(f"This model is computed by the code of transformers, which does not expose {what}.")
 
 
 class NotExposed(nn.Module):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformer.errors import CheckpointError
 from transformer.guests.guest_config import GuestConfig
-from transformer.text.foreign.tokenizer import ForeignTokenizer
+from transformer.text.guests.tokenizer import GuestTokenizer
 from transformer.text.special_ids import Framing
 
 # Other settings of ``generate`` that change logits or hypotheses, with the values that change nothing.
@@ -26,7 +26,7 @@ _UNCOUNTED = ("roberta", "m2m_100")  # padding tokens have no position
 _STARTS = {"bart": 2, "m2m_100": 2}  # the decoder's first token where no file names it
 
 
-def padding_of(config: GuestConfig, tokenizer: ForeignTokenizer) -> int | None:
+def padding_of(config: GuestConfig, tokenizer: GuestTokenizer) -> int | None:
     """Return the id that attention masks: the tokenizer's padding token, as in Hugging Face's code.
 
     ``pad_token_id`` of a config is 0 or 1 where it was never set, and may be any token of the text.
@@ -44,7 +44,7 @@ def padding_of(config: GuestConfig, tokenizer: ForeignTokenizer) -> int | None:
     return padding
 
 
-def framing_of(config: GuestConfig, tokenizer: ForeignTokenizer, fields: dict, generation: dict) -> Framing:
+def framing_of(config: GuestConfig, tokenizer: GuestTokenizer, fields: dict, generation: dict) -> Framing:
     """Return the tokens around a text, forced and banned tokens, and settings that this app ignores.
 
     Both configs are read as ``generate`` reads them. A decoder with an encoder begins with ``decoder_start_token_id``

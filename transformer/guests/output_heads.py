@@ -1,4 +1,4 @@
-"""What follows the last layer in third-party families: a token head, a classifier, or only pooling."""
+"""What follows the last layer in guests: a token head, a classifier, or only pooling."""
 
 from collections.abc import Callable
 

@@ -163,7 +163,7 @@ def norms_by_place(trace: Trace, stack: str, layer: int) -> dict[str, str]:
     """Return ``norm_names`` by position.
 
     Raises:
-        NotExposedError: If none was found in a model that is run by its own code.
+        NotExposedError: If none was found in a guest.
     """
     if not (found := {place_of_norm(name): name for name in norm_names(trace, stack, layer)}):
         raise not_exposed("the steps of its norms")

@@ -9,7 +9,7 @@ from torch import Tensor
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import check_recording
-from transformer.text.foreign.tokenizer import ForeignTokenizer
+from transformer.text.guests.tokenizer import GuestTokenizer
 from transformer.text.sentence_pair import BETWEEN, sentences_of
 from transformer.text.tokens import TokenSequence
 
@@ -89,7 +89,7 @@ def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
     else:
         _check_text(text, _SENTENCE)
         tokenizer = checkpoint.tokenizer
-        assert isinstance(tokenizer, ForeignTokenizer), "ours has neither a template nor special tokens to type"
+        assert isinstance(tokenizer, GuestTokenizer), "ours has neither a template nor special tokens to type"
         ids = tokenizer.encode_prompt(text, checkpoint.prompt)
     _check_tokens(ids, _SENTENCE)
     check_length(checkpoint, len(ids), "The text")

@@ -49,7 +49,7 @@ def show_card(p: Page, view_model: CheckpointViewModel) -> None:
     """Show the model card; as plain text if its Markdown could load images from another server."""
     text, checkpoint, received = p.text, view_model.checkpoint, is_received(p.focus.checkpoint)
     if received or (checkpoint.is_guest and known_model(checkpoint.path) is None):
-        st.caption(text["received" if received else "foreign_card"])
+        st.caption(text["received" if received else "guest_card"])
         st.code(checkpoint.card or text["no_card"], language=None, wrap_lines=True)
     else:
         st.markdown(without_pictures(checkpoint.card) or text["no_card"])

@@ -481,8 +481,8 @@ def heads_like(location: Head, first: Trace, other: Trace) -> AlikeHeads:
 
 def of_one_shape(one: ModelConfig, other: ModelConfig) -> bool:
     """Return whether both are third-party models of the same shape."""
-    foreign = isinstance(one, GuestConfig) and isinstance(other, GuestConfig)
-    return foreign and all(getattr(one, name) == getattr(other, name) for name in _SHAPE)
+    guests = isinstance(one, GuestConfig) and isinstance(other, GuestConfig)
+    return guests and all(getattr(one, name) == getattr(other, name) for name in _SHAPE)
 
 
 def of_one_model(one: Checkpoint, other: Checkpoint) -> bool:

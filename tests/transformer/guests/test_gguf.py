@@ -172,7 +172,7 @@ def test_ids_are_those_of_the_tokenizer_that_was_converted(name: str, tmp_path: 
 
 def test_word_pieces_are_those_of_bert(tmp_path: Path) -> None:
     """A BERT in llama.cpp has no head: its output is a sentence embedding."""
-    from transformer.text.foreign.tokenizer import open_tokenizer
+    from transformer.text.guests.tokenizer import open_tokenizer
 
     backend = word_piece()
     names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

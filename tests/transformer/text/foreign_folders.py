@@ -11,7 +11,7 @@ import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors, trainers
 
-from transformer.text.foreign.tokenizer import ForeignTokenizer, open_tokenizer
+from transformer.text.guests.tokenizer import GuestTokenizer, open_tokenizer
 
 SENTENCES = [
     "The cat sat on the mat because it was tired, and the dog did not care.",
@@ -139,7 +139,7 @@ def sentencepiece(file: Path, kind: str, **options: object) -> Path:
     return file
 
 
-def opened(folder: Path, **config: object) -> ForeignTokenizer:
+def opened(folder: Path, **config: object) -> GuestTokenizer:
     written = json.loads((folder / "config.json").read_text()) | config
     return open_tokenizer(folder, config=written, generation={})
 
@@ -152,7 +152,7 @@ def theirs(folder: Path) -> object:
         return transformers.AutoTokenizer.from_pretrained(str(folder))
 
 
-def check_ids(ours: ForeignTokenizer, oracle: object) -> None:
+def check_ids(ours: GuestTokenizer, oracle: object) -> None:
     masked = [f"The{space}{oracle.mask_token} sat." for space in ("", " ", "  ")] if oracle.mask_token else []
     for text in TEXTS + masked:
         assert [*ours.before, *ours.encode(text), *ours.after] == oracle(text).input_ids, repr(text)

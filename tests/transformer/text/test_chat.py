@@ -14,7 +14,7 @@ from tests.transformer.text.foreign_folders import byte_level, theirs, write
 from transformer.errors import CheckpointError, InputError
 from transformer.files.chats import takes_chat, with_prompt
 from transformer.runs.inputs import prompt_ids
-from transformer.text.foreign import connection
+from transformer.text.guests import connection
 from transformer.text.prompt import Prompt
 
 pytest.importorskip("gguf")

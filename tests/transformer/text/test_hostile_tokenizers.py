@@ -16,7 +16,7 @@ import pytest
 
 from tests.transformer.text.foreign_folders import TEXTS, byte_level, opened, unigram, word_piece, write
 from transformer.errors import CheckpointError, InputError
-from transformer.text.foreign import connection, files
+from transformer.text.guests import connection, files
 
 FILE = {"tokenizer_class": "PreTrainedTokenizerFast"}
 

@@ -29,7 +29,7 @@ _SETTINGS = {
     "TOKENIZERS_PARALLELISM": "false",
     "MALLOC_ARENA_MAX": "2",
 }
-_ARGUMENTS = ("-W", "ignore", "-m", "transformer.text.foreign.process")
+_ARGUMENTS = ("-W", "ignore", "-m", "transformer.text.guests.process")
 
 
 class Connection:

@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign.connection import PROCESS_BYTES, Connection
-from transformer.text.foreign.files import check_files, check_ids
-from transformer.text.foreign.reader import HIDDEN
+from transformer.text.guests.connection import PROCESS_BYTES, Connection
+from transformer.text.guests.files import check_files, check_ids
+from transformer.text.guests.reader import HIDDEN
 from transformer.text.piece_bytes import BYTES_OF
 from transformer.text.prompt import Prompt, refusal
 from transformer.text.special_ids import SpecialIds
@@ -27,7 +27,7 @@ _ANCHORS = ("\n", ".", "x")
 _AT_ONCE = 500  # texts per request
 
 
-def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> ForeignTokenizer:
+def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> GuestTokenizer:
     """Open the tokenizer of a folder.
 
     Args:
@@ -40,10 +40,10 @@ def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> ForeignTo
     """
     if folder.is_dir():
         check_files(folder)
-    return ForeignTokenizer(Connection(folder), config, generation)
+    return GuestTokenizer(Connection(folder), config, generation)
 
 
-class ForeignTokenizer(Tokenizer):
+class GuestTokenizer(Tokenizer):
     """Conversion between text and ids of a third-party vocabulary.
 
     Attributes:
@@ -105,7 +105,7 @@ class ForeignTokenizer(Tokenizer):
             pad = None  # a token that can occur in a text is never masked
         return SpecialIds(pad, start, end, mask, frozenset(known - {pad, start, end, mask}))
 
-    def with_languages(self, *, source: str | None = None, target: str | None = None) -> ForeignTokenizer:
+    def with_languages(self, *, source: str | None = None, target: str | None = None) -> GuestTokenizer:
         """Return the same vocabulary for other languages; ``None`` keeps a language."""
         for language in (source, target):
             if language is not None and language not in self.languages:

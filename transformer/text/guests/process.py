@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from transformer.text.foreign.reader import open_reader
+from transformer.text.guests.reader import open_reader
 
 MAX_ANSWER = 2_000_000  # ids or characters of one answer
 _NOT_NEEDED = ("torch", "tensorflow", "jax", "pandas", "scipy", "sklearn", "matplotlib", "PIL")

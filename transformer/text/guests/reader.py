@@ -13,7 +13,7 @@ from pathlib import Path
 import tokenizers
 
 from transformer.disk.gguf_file import GgufFile
-from transformer.text.foreign.gguf_tokenizer import tokenizer_of
+from transformer.text.guests.gguf_tokenizer import tokenizer_of
 
 # Special tokens that a user types stay text: in the splitting model their names begin with a character that no text
 # contains. Ids depend on the order only and stay the same.
