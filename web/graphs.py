@@ -1,11 +1,12 @@
 """A checkpoint as ONNX graphs whose outputs are the arrays that the figures draw.
 
-One graph per stack. Whatever a figure needs (the threads of the living picture, norms, the strongest units, the most
-likely tokens) is computed inside the graph, so that the browser only packs. The weights stay in the checkpoint's own
-``model.safetensors``: the graphs point into it, and both graphs of a translator share its token table.
+One graph per stack. Whatever a figure needs (the threads of the living picture, norms, the strongest units, the tokens
+that are listed at each position) is computed inside the graph, so that the browser only packs. The weights stay in the
+checkpoint's own ``model.safetensors``: the graphs point into it, and both graphs of a translator share its token table.
 
-The input besides the tokens is ``<stack>.<kind>.heads`` [layer, head], a factor for what each head contributes: 1
-changes nothing, 0 removes the head.
+The inputs besides the tokens are ``<stack>.<kind>.heads`` [layer, head], a factor for what each head contributes (1
+changes nothing, 0 removes the head), and ``chosen`` [1, position], the token or class whose probability is wanted at
+each position; −1 is the most likely one.
 """
 
 from __future__ import annotations
@@ -25,14 +26,16 @@ from torch import Tensor, nn
 
 from transformer.config import PictureConfig
 from transformer.files.checkpoints import Checkpoint
+from transformer.predictions.answer_probabilities import MAX_CLASSES
 from transformer.predictions.living_picture_numbers import CANDIDATES, UNITS, threads
 from transformer.probes import Edit, Recording, record
+from transformer.runs.attention_view import is_punctuation
 
 if TYPE_CHECKING:
     import onnx
 
 WEIGHTS = "model.safetensors"
-SHOWN = max(CANDIDATES, 10)  # number of most likely tokens that a figure lists for a position
+STEP_CANDIDATES = 10  # number of tokens that a step of decoding lists
 _EXAMPLE = {"encoder": 7, "decoder": 5}  # the exporter would treat a length of 1 as a constant
 _INSIDE = ("query", "key", "value", "context", "scores")
 _IN_THREADS = ("input", "normalized", "output")
@@ -78,6 +81,7 @@ class StackGraph(nn.Module):
         if self.config.has_decoder:
             never[list(checkpoint.framing.never)] = -torch.inf
         self.register_buffer("never", never)
+        self.register_buffer("flags", _token_flags(checkpoint))
 
     @property
     def reads_memory(self) -> bool:
@@ -92,8 +96,8 @@ class StackGraph(nn.Module):
     def input_names(self) -> tuple[str, ...]:
         """Return the inputs in the order of ``forward``'s arguments."""
         heads = [f"{self.stack}.{kind}.heads" for kind in self.kinds]
-        chosen = ["chosen"] if self.projects and not self.config.n_classes else []
-        return (f"{self.stack}.ids", *(["memory"] if self.reads_memory else []), *chosen, *heads)
+        chosen = ["chosen"] if self.projects else []
+        return (f"{self.stack}.ids", *(["memory", "sinks"] if self.reads_memory else []), *chosen, *heads)
 
     def examples(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
         """Return example inputs for the export, and which of their axes have a variable length."""
@@ -107,11 +111,11 @@ class StackGraph(nn.Module):
         inputs: list[Tensor] = [ids]
         dynamic: list[Any] = [{1: position}]
         if self.reads_memory:
-            inputs.append(torch.randn(1, other, self.config.d_model))
-            dynamic.append({1: memory})
-        if "chosen" in self.input_names():
-            inputs.append(ids.clone())
-            dynamic.append({1: position})
+            inputs += [torch.randn(1, other, self.config.d_model), torch.zeros(other, dtype=torch.bool)]
+            dynamic += [{1: memory}, {0: memory}]
+        if self.projects:
+            inputs.append(ids[:, :1] - ids[:, :1] if self.config.n_classes else ids.clone())
+            dynamic.append(None if self.config.n_classes else {1: position})
         for _kind in self.kinds:
             inputs.append(torch.ones(self.n_layers, self.config.n_heads))
             dynamic.append(None)
@@ -140,10 +144,16 @@ class StackGraph(nn.Module):
             else:
                 logits = self.model.project(hidden)
         found = dict(self._arrays(recording))
-        if logits is None:
-            found["memory"] = hidden
+        sinks = {"self": _sinks(self.flags[:, ids[0]]), "cross": inputs.get("sinks")}
+        for kind in self.kinds:
+            weights, allowed = (found[f"{self.stack}.{kind}.{part}"] for part in ("weights", "allowed"))
+            found[f"strongest.{self.stack}.{kind}"] = _strongest_rows(weights, allowed, sinks[kind], kind)
+            if self.stack == "decoder":
+                found[f"mean.{self.stack}.{kind}"] = _in_uint16(weights.mean(1))
+        if self.projects:
+            found |= self._predictions(logits[0], inputs["chosen"][0])
         else:
-            found |= self._predictions(logits[0], inputs.get("chosen"))
+            found |= {"memory": hidden, "sinks": sinks["self"]}
         return found
 
     def _edits(self, inputs: dict[str, Tensor]) -> Iterator[Edit]:
@@ -207,21 +217,91 @@ class StackGraph(nn.Module):
                         read = vectors if name in _IN_THREADS else values
                         yield f"{inside}.{part}_norm.{name}", read(f"{layer}.{part}_norm.{name}")
 
-    def _predictions(self, logits: Tensor, chosen: Tensor | None) -> dict[str, Tensor]:
-        """Return the most likely tokens of every row, and log p of ``chosen``: logit − log Σ exp(logit)."""
+    def _predictions(self, logits: Tensor, chosen: Tensor) -> dict[str, Tensor]:
+        """Return what the figures list at every position, and log p of ``chosen``: logit − log Σ exp(logit).
+
+        The living picture lists all classes if they are few, in their order, otherwise the most likely tokens; steps of
+        decoding list more of them. A chosen token that is not among the most likely takes the place of the last.
+        """
         logits = logits + self.never
         # In float64, as in Python: next to a large summand, thousands of small ones would be rounded away.
-        log_sum = torch.logsumexp(logits.double(), dim=-1)
-        best = logits.topk(min(SHOWN, logits.shape[-1]), dim=-1)
-        taken = best.values[:, 0] if chosen is None else logits.gather(-1, chosen[0, :, None])[:, 0]
-        return {
-            "candidates.ids": best.indices,
-            "candidates.logits": best.values,
-            "candidates.probabilities": (best.values.double() - log_sum[:, None]).exp().float(),
-            "chosen.logits": taken,
-            "chosen.probabilities": (taken.double() - log_sum).exp().float(),
-            "log_sum": log_sum.float(),
-        }
+        log_sum = torch.logsumexp(logits.double(), dim=-1, keepdim=True)
+        best = logits.topk(min(STEP_CANDIDATES, logits.shape[-1]), dim=-1).indices
+        chosen = torch.where(chosen < 0, best[:, 0], chosen)[:, None]
+        taken = logits.gather(-1, chosen)
+        found = {"chosen.ids": chosen[:, 0], "chosen.log_probability": (taken.double() - log_sum)[:, 0].float()}
+        if 0 < self.config.n_classes <= MAX_CLASSES:
+            listed = {"written": torch.arange(logits.shape[-1])[None]}
+        else:
+            listed = {"written": _with_chosen(best[:, :CANDIDATES], chosen)}
+        if self.config.has_decoder:
+            listed["step"] = _with_chosen(best, chosen)
+        for name, ids in listed.items():
+            values = logits.gather(-1, ids)
+            found |= {
+                f"{name}.ids": ids,
+                f"{name}.chosen": (ids == chosen).int().argmax(-1),
+                f"{name}.logits": values,
+                f"{name}.probabilities": (values.double() - log_sum).exp().float(),
+            }
+        if self.config.has_decoder:
+            found["step.rest"] = (1 - found["step.probabilities"].double().sum(-1)).clamp(min=0).float()
+            found["step.rank"] = 1 + (logits > taken).int().sum(-1)
+        return found | {"written.log_sum": log_sum[:, 0].float()}
+
+
+def _with_chosen(best: Tensor, chosen: Tensor) -> Tensor:
+    """Return the ids ``best`` [position, rank], the last replaced where ``chosen`` [position, 1] is not among them."""
+    is_listed = (best == chosen).any(-1, keepdim=True)
+    is_last = torch.arange(best.shape[-1]) == best.shape[-1] - 1
+    return torch.where(is_last & ~is_listed, chosen, best)
+
+
+def _in_uint16(weights: Tensor) -> Tensor:
+    """Return weights in units of 1/65535, as ``written_steps`` sends them."""
+    return (weights.clamp(0, 1) * 65535).round().int()
+
+
+def _strongest_rows(weights: Tensor, allowed: Tensor, sinks: Tensor, kind: str) -> Tensor:
+    """Return the row of each head's largest weight from one token to another, as ``AttentionView.strongest_pair``.
+
+    Args:
+        weights: [layer, head, query, key].
+        allowed: [layer, query, key].
+        sinks: Special tokens and punctuation among the keys, [key].
+        kind: "self" or "cross".
+    """
+    counts = allowed & ~sinks
+    if kind == "self":
+        position = torch.arange(sinks.shape[0])
+        counts = counts & ~sinks[:, None] & (position[:, None] != position)
+    return torch.where(counts[:, None], weights, 0.0).amax(-1).argmax(-1)
+
+
+def _token_flags(checkpoint: Checkpoint) -> Tensor:
+    """Return what ``AttentionView.sinks`` reads of each token, [flag, id], in the order of ``_sinks``."""
+    config, tokenizer = checkpoint.config, checkpoint.tokenizer
+    # An image patch has none of them.
+    flags = torch.zeros(4, config.vocabulary_size, dtype=torch.bool)
+    for id in range(4 if isinstance(config, PictureConfig) else config.vocabulary_size):
+        role = tokenizer.special.role(id)
+        text = "" if role else tokenizer.token_bytes[id].decode("utf-8", errors="replace")
+        joins = is_punctuation(text) and text == text.strip()
+        flags[:, id] = torch.tensor(
+            [(bool(role) and role != "mask") or is_punctuation(text), joins, text[-1:].isalnum(), text[:1].isalnum()]
+        )
+    return flags
+
+
+def _sinks(flags: Tensor) -> Tensor:
+    """Return which tokens are special or separate punctuation, from the flags [flag, position] of each.
+
+    The flags: whether it is special or punctuation, punctuation without a space, ends with a letter, begins with one.
+    """
+    is_sink, joins, ends, begins = flags
+    none = torch.zeros_like(ends[:1])
+    after_word, before_word = torch.cat([none, ends])[:-1], torch.cat([begins, none])[1:]
+    return is_sink & ~(joins & after_word & before_word)
 
 
 def _graph(checkpoint: Checkpoint, stack: str, stored: dict[str, tuple[int, np.ndarray]]) -> Graph:

@@ -1,6 +1,7 @@
 """The lessons that the page can show with its models; it links to a step that only the app has."""
 
 from collections.abc import Collection
+from random import Random
 from typing import Any
 from urllib.parse import urlencode
 
@@ -64,7 +65,9 @@ def _described(versions: dict[str, Lesson], links_to_app: bool) -> dict[str, Any
             shown = {"page": "overview", "stop": "", "address": f"{step.page}?{urlencode(place)}"}
         else:
             continue
-        steps.append({**shown, "place": place, "texts": texts})
+        order = list(range(len(step.choices)))  # in which the options are offered: the first of them is the answer
+        Random(f"{lesson.name} {number}").shuffle(order)
+        steps.append({**shown, "place": place, "order": order, "texts": texts})
     titles = {one: {"title": version.title, "aim": version.aim} for one, version in versions.items()}
     return {"name": lesson.name, "minutes": lesson.minutes, "texts": titles, "steps": steps}
 

@@ -41,8 +41,9 @@ class Exported:
             feeds = {f"{stack}.ids": np.array([trace.tokens(stack).ids])}
             for kind in ("self", "cross"):
                 feeds[f"{stack}.{kind}.heads"] = np.ones((trace.n_layers(stack), config.n_heads), np.float32)
-            feeds["chosen"] = np.array([trace.prediction.ids if trace.prediction else feeds[f"{stack}.ids"][0]])
-            feeds |= {name: value for name, value in found.items() if name == "memory"} | (changes or {})
+            length = 1 if config.n_classes else len(trace.tokens(stack))
+            feeds["chosen"] = np.array([trace.prediction.ids if trace.prediction else [-1] * length])
+            feeds |= {name: found[name] for name in ("memory", "sinks") if name in found} | (changes or {})
             read = self.graphs[stack].inputs
             values = session.run(None, {name: feeds[name] for name in read})
             found |= dict(zip(self.graphs[stack].outputs, values, strict=True))
@@ -66,13 +67,28 @@ def differences(trace: Trace, found: dict[str, np.ndarray]) -> dict[str, float]:
         apart[name] = float(np.abs(found[name].astype(float) - values.astype(float)).max())
     for row in picture.written:
         at = 0 if trace.checkpoint.config.n_classes else row.position
-        apart["log_sum"] = max(apart.get("log_sum", 0), abs(found["log_sum"][at] - row.log_sum))
-        shown = min(len(row.names), found["candidates.logits"].shape[1], 4)  # the fifth may be the chosen one
-        for part in ("logits", "probabilities"):
-            listed = np.sort(getattr(row, part))[::-1][:shown]
-            apart[part] = max(apart.get(part, 0), float(np.abs(found[f"candidates.{part}"][at, :shown] - listed).max()))
-            taken = abs(found[f"chosen.{part}"][at] - getattr(row, part)[row.chosen])
-            apart[f"chosen {part}"] = max(apart.get(f"chosen {part}", 0), float(taken))
+        assert found["written.chosen"][at] == row.chosen
+        for part in ("log_sum", "logits", "probabilities"):
+            listed = np.sort(np.atleast_1d(found[f"written.{part}"][at])) - np.sort(np.atleast_1d(getattr(row, part)))
+            apart[part] = max(apart.get(part, 0), float(np.abs(listed).max()))
+        taken = row.logits[row.chosen] - row.log_sum
+        apart["log p"] = max(apart.get("log p", 0), abs(float(found["chosen.log_probability"][at] - taken)))
+        if "step.ids" in found:
+            listed = found["step.probabilities"][at]
+            apart["rest"] = max(apart.get("rest", 0), abs(1 - float(listed.sum() + found["step.rest"][at])))
+            logits = trace.values("decoder.logits")[at]
+            better = [
+                id for id in np.flatnonzero(logits > row.logits[row.chosen]) if id not in trace.checkpoint.framing.never
+            ]
+            assert found["step.rank"][at] == 1 + len(better)
+    for stack, kind in trace.attention_kinds():
+        for layer in range(trace.n_layers(stack)):
+            view = trace.attention(stack, layer, kind)
+            pairs = [view.strongest_pair(head) or (0, 0) for head in range(view.n_heads)]
+            assert found[f"strongest.{stack}.{kind}"][layer].tolist() == [row for row, _ in pairs]
+            if stack == "decoder":
+                mean = found[f"mean.{stack}.{kind}"][layer] / 65535
+                apart["mean"] = max(apart.get("mean", 0), float(np.abs(mean - view.weights.mean(0)).max()))
     return apart
 
 

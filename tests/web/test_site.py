@@ -49,8 +49,9 @@ TOLERANCE = 2e-5
 # Of the largest number of an array: 25 units in the last place of float32. Scores reach 26, and torch’s own are 1.1e-5
 # from those in float64 there: two programs that are as exact as float32 may differ by more than 2e-5.
 ROUNDING = 3e-6
+PLACE = {"stack": "encoder", "kind": "self", "layer": 0, "head": 0, "token": 0}
 # The request of the page to its worker, without the page's own handling of the answer.
-ASK = """({ request, shown, language, open }) => new Promise((resolve) => {
+ASK = """({ request, view, language }) => new Promise((resolve) => {
   const { worker } = glassformerSite;
   const id = 1_000_000 + Math.random();
   const hear = ({ data }) => {
@@ -61,11 +62,10 @@ ASK = """({ request, shown, language, open }) => new Promise((resolve) => {
       for (const byte of bytes) text += String.fromCharCode(byte);
       return btoa(text);
     };
-    const figures = Object.entries(data.figures ?? {}).map(([name, bytes]) => [name, base64(bytes)]);
-    resolve({ ...data, figures: Object.fromEntries(figures) });
+    resolve({ ...data, figure: base64(data.figure ?? []) });
   };
   worker.addEventListener("message", hear);
-  worker.postMessage({ run: { id, request, shown, language } });
+  worker.postMessage({ run: { id, request, view, language } });
 })"""
 
 SMALL = """[...document.querySelectorAll("#app *")]
@@ -93,10 +93,13 @@ class Site:
         self.page.wait_for_selector(".figure[data-shown]", timeout=120_000)
         assert self.errors == []
 
-    def ask(self, request: dict[str, Any], language: str = "en", **shown: dict[str, Any]) -> dict[str, Any]:
-        said = self.page.evaluate(ASK, {"request": request, "shown": shown, "language": language})
+    def ask(self, sentence: str, page: str, *, target: str = "", language: str = "en", **view: Any) -> dict[str, Any]:
+        """Return the worker's answer, with the packed ``figure`` of a page; ``view`` may have ``removed`` heads."""
+        request = {"sentence": sentence, "target": target, "forced": [], "removed": view.pop("removed", [])}
+        view = {"place": PLACE, **view, "page": page}
+        said = self.page.evaluate(ASK, {"request": request, "view": view, "language": language})
         assert "problem" not in said or "said" in said, said
-        return said | {"figures": {name: base64.b64decode(one) for name, one in said.get("figures", {}).items()}}
+        return said | {"figure": base64.b64decode(said["figure"])}
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -210,37 +213,29 @@ def agree(found: bytes, wanted: CanvasFigure) -> None:
 
 
 def figures_agree(site: Site, checkpoint: Checkpoint, sentence: str, target: str | None, language: str = "en") -> None:
-    """Return every figure of a sentence, from the browser and from Python."""
+    """Compare the figures of the three pages that draw attention, from the browser and from Python."""
     traced: Trace = transformer.trace(checkpoint, sentence, target)
     stack, kind = traced.attention_kinds()[-1]
-    layer, head = traced.n_layers(stack) - 1, 1
-    place = {"stack": stack, "kind": kind, "layer": layer, "head": head}
-    selected = (len(traced.tokens(stack)) - 1, 0)
-    said = site.ask(
-        {"sentence": sentence, "target": target or "", "forced": [], "removed": []},
-        language,
-        livingPicture={"begin": {**place, "token": 0}, "inside": {"stack": stack, "layer": layer}},
-        attentionMap={**place, "selected": list(selected)},
-        overview=place,
-    )
-    assert said["text"] == traced.text
-    for name, tokens in said["stacks"].items():
-        assert [token["id"] for token in tokens] == list(traced.tokens(name).ids)
+    layer, head, token = traced.n_layers(stack) - 1, 1, len(traced.tokens(stack)) - 1
+    place = {"stack": stack, "kind": kind, "layer": layer, "head": head, "token": token}
+
+    def drawn(page: str) -> bytes:
+        inside = {"stack": stack, "layer": layer}
+        said = site.ask(sentence, page, target=target or "", language=language, place=place, inside=inside)
+        assert said["text"] == traced.text
+        for name, tokens in said["stacks"].items():
+            assert [one["id"] for one in tokens] == list(traced.tokens(name).ids)
+        return said["figure"]
+
     with use_language(language):
         picture = living_picture_numbers(traced, inside=[(stack, layer)])
-        drawn = living_picture_canvas(picture, begin={**place, "token": 0})
-        agree(said["figures"]["livingPicture"], add_captions(drawn))
+        agree(drawn("overview"), add_captions(living_picture_canvas(picture, begin=place)))
         view = traced.attention(stack, layer, kind)
         rows = predicted_rows(traced, kind)
-        agree(
-            said["figures"]["attentionMap"],
-            add_captions(attention_map(view, head=head, shifted_labels=rows, selected=selected)),
-        )
+        shown = attention_map(view, head=head, shifted_labels=rows, chosen_row=token)
+        agree(drawn("attention"), add_captions(shown))
         views = [[traced.attention(s, n, k) for n in range(traced.n_layers(s))] for s, k in traced.attention_kinds()]
-        agree(
-            said["figures"]["overview"],
-            add_captions(attention_overview(views, selected=AnyHead(stack, kind, layer, head))),
-        )
+        agree(drawn("heads"), add_captions(attention_overview(views, selected=AnyHead(stack, kind, layer, head))))
 
 
 @pytest.mark.parametrize(
@@ -257,27 +252,27 @@ def test_a_row_and_its_effect_are_stated_as_in_the_app(site: Site, tiny_checkpoi
     checkpoint, sentence, head, row = tiny_checkpoint("translator"), "The cat sat on the mat.", 1, 3
     traced = transformer.trace(checkpoint, sentence, "Le chat dort.")
     site.open("?checkpoint=tiny-translator")
-    request = {"sentence": sentence, "target": "Le chat dort.", "forced": [], "removed": []}
     text = page_text("attention")
     for kind in ("cross", "self"):
-        place = {"stack": "decoder", "kind": kind, "layer": 1, "head": head}
+        place = {"stack": "decoder", "kind": kind, "layer": 1, "head": head, "token": row}
+        found = site.ask(sentence, "attention", target="Le chat dort.", place=place)
         effect = head_effect(traced, "decoder", 1, kind, head=head)
-        found = site.ask(request, effect=["decoder", kind, 1, head])["effect"]["value"]
-        assert found == text["effect_value"].format(what=text["effect_what"], factor=three_digits(effect.factor))
-        aloud = site.ask(request, attentionMap={**place, "chosen": row})["aloud"]
+        wanted = text["effect_value"].format(what=text["effect_what"], factor=three_digits(effect.factor))
+        assert found["effect"]["value"] == wanted
         predicted = traced.prediction.labels[row] if kind == "cross" else None
-        said = "".join(template.format(**values) for template, values in aloud)
         wanted = read_aloud(text, traced.attention("decoder", 1, kind), head=head, row=row, predicted=predicted)
-        assert said == wanted.replace("\\", "")  # the marks that Markdown needs
+        assert aloud(found) == wanted.replace("\\", "")  # the marks that Markdown needs
+
+
+def aloud(found: dict[str, Any]) -> str:
+    return "".join(template.format(**values) for template, values in found["aloud"])
 
 
 def test_a_head_is_removed(site: Site, tiny_checkpoint) -> None:
     checkpoint, sentence = tiny_checkpoint("translator"), "The cat sat on the mat."
     site.open("?checkpoint=tiny-translator")
-    request = {"sentence": sentence, "target": "", "forced": [], "removed": []}
-    place = {"stack": "decoder", "kind": "cross", "layer": 0, "head": 1, "chosen": 0}
     edits = edits_from(checkpoint, ["zero:decoder.1.cross.0"])
-    said = site.ask({**request, "removed": [["decoder", "cross", 1, 0]]}, attentionMap=place)
+    said = site.ask(sentence, "attention", removed=[["decoder", "cross", 1, 0]])
     assert said["text"] == transformer.trace(checkpoint, sentence, edits=edits).text
     assert said["whole"] == transformer.trace(checkpoint, sentence).text
 
@@ -286,8 +281,9 @@ def test_a_head_is_removed(site: Site, tiny_checkpoint) -> None:
 def test_the_steps_of_decoding_are_those_of_the_app(site: Site, tiny_checkpoint, language: str) -> None:
     traced = transformer.trace(tiny_checkpoint("translator"), "The cat sat on the mat.")
     site.open("?checkpoint=tiny-translator")
-    request = {"sentence": "The cat sat on the mat.", "target": "", "forced": [], "removed": []}
-    found, arrays = unpack(site.ask(request, language, steps={"layer": 1})["figures"]["steps"])
+    place = {"stack": "decoder", "kind": "cross", "layer": 1, "head": 0, "token": 0}
+    drawn = site.ask("The cat sat on the mat.", "decoding", language=language, place=place)["figure"]
+    found, arrays = unpack(drawn)
     view, tokens = traced.attention("decoder", 1, "cross"), traced.prediction
     weights = np.clip(view.weights.mean(0), 0, 1)
     bars = [
@@ -410,12 +406,9 @@ def test_a_row_of_patches_is_read_aloud_as_in_the_app(site: Site) -> None:
     sentence = site.page.evaluate("glassformerSite.state.sentence")
     checkpoint = transformer.load(CHECKPOINTS / "vit-digits")
     view = transformer.trace(checkpoint, sentence).attention("encoder", 0, "self")
-    request = {"sentence": sentence, "target": "", "forced": [], "removed": []}
     text = text_for(page_text("attention"), checkpoint.config)
     for row in range(len(view.query)):
-        place = {"stack": "encoder", "kind": "self", "layer": 0, "head": 2, "chosen": row}
-        aloud = site.ask(request, attentionMap=place)["aloud"]
-        said = "".join(template.format(**values) for template, values in aloud)
+        said = aloud(site.ask(sentence, "attention", place={**PLACE, "head": 2, "token": row}))
         assert said == read_aloud(text, view, head=2, row=row).replace("\\", "")
 
 
@@ -435,7 +428,7 @@ def test_a_digit_is_drawn_and_read(site: Site) -> None:
     assert sum(sign == "g" for sign in drawn) >= 6
     site.page.wait_for_url(f"**sentence={drawn}**")
     expect(site.page.locator(".answer")).to_have_text(f"→ {transformer.trace(checkpoint, drawn).text}")
-    refused = site.ask({"sentence": "12"}, livingPicture={})["said"]
+    refused = site.ask("12", "overview")["said"]
     assert refused.startswith("The picture has 2 pixels; this model reads 8 × 8, which makes 64")
 
 
@@ -527,7 +520,7 @@ def test_a_text_that_the_model_cannot_read_gets_the_apps_sentence(site: Site, ti
     for sentence in (" ", "a b c " * 60):
         with pytest.raises(transformer.errors.InputError) as refused:
             transformer.trace(tiny_checkpoint("translator"), sentence)
-        said = site.ask({"sentence": sentence, "target": ""}, livingPicture={})["said"]
+        said = site.ask(sentence, "overview")["said"]
         assert said == str(refused.value)
 
 
@@ -628,11 +621,17 @@ def test_firefox_computes_what_python_does(folder, serve, tiny_checkpoint) -> No
         shown = tab.evaluate("document.querySelector('.answer').textContent")
         assert shown.startswith(f"→ {traced.text}")  # perhaps with a note that it did not end
         request = {"sentence": "The dog sleeps.", "target": "", "forced": [], "removed": []}
-        asked = json.dumps({"request": request, "shown": {"attentionMap": place}, "language": "en"})
-        drawn = base64.b64decode(tab.evaluate(f"({ASK})({asked})")["figures"]["attentionMap"])
+        view = {"page": "attention", "place": {**place, "token": 0}}
+        asked = json.dumps({"request": request, "view": view, "language": "en"})
+        drawn = base64.b64decode(tab.evaluate(f"({ASK})({asked})")["figure"])
     rows = predicted_rows(traced, "cross")
     with use_language("en"):
-        agree(drawn, add_captions(attention_map(traced.attention("decoder", 1, "cross"), head=1, shifted_labels=rows)))
+        agree(
+            drawn,
+            add_captions(
+                attention_map(traced.attention("decoder", 1, "cross"), head=1, shifted_labels=rows, chosen_row=0)
+            ),
+        )
 
 
 SENTENCES = (

@@ -128,8 +128,13 @@ def scores_of(weights: np.ndarray) -> np.ndarray:
 def stands_alone(tokens: TokenSequence, index: int) -> bool:
     """Return whether a token is only punctuation and not within a word, like the apostrophe in *s'assit*."""
     text = tokens[index].text
-    if not text.strip() or not all(category(character).startswith("P") for character in text.strip()):
+    if not is_punctuation(text):
         return False
     before = tokens[index - 1].text if index else ""
     after = tokens[index + 1].text if index + 1 < len(tokens) else ""
     return not (before[-1:].isalnum() and text == text.strip() and after[:1].isalnum())
+
+
+def is_punctuation(text: str) -> bool:
+    """Return whether a text has punctuation marks and, apart from spaces around them, nothing else."""
+    return bool(text.strip()) and all(category(character).startswith("P") for character in text.strip())

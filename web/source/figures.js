@@ -1,18 +1,23 @@
-// The bytes of every figure, from what the graphs gave and from what Python said of the figure (web/figures.py).
+// The bytes of every figure, from the outputs of the graphs (web/graphs.py) and what Python said of the figure
+// (web/figures.py). A method is named after the page that it draws for.
 
 import { threeDigits, writeNumbersFor } from "../../charts/canvas/source/toolkit/numbers.js";
 import { encodePayload } from "../../charts/canvas/source/toolkit/payload.js";
 import { fill } from "../../charts/canvas/source/toolkit/words.js";
 
-const LISTED = 5; // CANDIDATES of transformer/predictions/living_picture_numbers.py
 const END_OF_PREFIX = 60; // characters of the text so far that the sentence about a step repeats
 
-// What a masked bit array holds: eight cells a byte, the first in the lowest bit.
-function bits(values) {
+// A masked bit array: eight cells a byte, the first in the lowest bit.
+function bits({ values }) {
   const packed = new Uint8Array(Math.ceil(values.length / 8));
   values.forEach((value, at) => value && (packed[at >> 3] |= 1 << (at & 7)));
   return { values: packed, shape: [packed.length] };
 }
+
+const where = (tokens, isMeant) => [...tokens.keys()].filter((k) => isMeant(tokens[k]));
+const specials = (tokens) => where(tokens, ({ special }) => special);
+const labels = (tokens) => tokens.map(({ label }) => label);
+const plain = ({ text, special }) => ({ text, special });
 
 export class Figures {
   constructor(model, run, language) {
@@ -26,107 +31,68 @@ export class Figures {
     return encodePayload(Object.keys(words).length ? { ...metadata, words, language } : metadata, arrays);
   }
 
-  at(name, from, count, shape) {
-    return { values: this.outputs[name].values.slice(from, from + count), shape };
+  // --- parts of the graphs' outputs -----------------------------------------------------------------------------------
+
+  // Entries `from` to `end` of the last `axes` axes of an output: rows of [row, column], or matrices.
+  slice(name, from, end, axes = 1) {
+    const { values, shape } = this.outputs[name];
+    const sides = shape.slice(-axes);
+    const size = sides.reduce((product, side) => product * side, 1);
+    return { values: values.slice(from * size, end * size), shape: [end - from, ...sides] };
+  }
+
+  matrix(name, at) {
+    const { values, shape } = this.slice(name, at, at + 1, 2);
+    return { values, shape: shape.slice(1) };
+  }
+
+  // Those rows of an output [position, …].
+  rows(name, positions) {
+    const { values, shape } = this.outputs[name];
+    const width = shape[1] ?? 1;
+    const found = new Float32Array(positions.length * width);
+    positions.forEach((at, k) => found.set(values.subarray(at * width, (at + 1) * width), k * width));
+    return { values: found, shape: [positions.length, ...shape.slice(1)] };
+  }
+
+  row(name, position) {
+    return [...this.rows(name, [position]).values];
+  }
+
+  names(part, position) {
+    const { classes } = this.model.described;
+    return this.row(`${part}.ids`, position).map((id) => classes[id] ?? this.model.text.display(id));
+  }
+
+  // Positions that the output was read from, as `prediction_rows` in answer_probabilities.py says.
+  get predicted() {
+    const { run, model } = this;
+    const { classes, framing } = model.described;
+    const { prediction } = run;
+    if (classes.length) return { positions: [0], everywhere: false };
+    if (!model.writes) {
+      const tokens = run.stacks.encoder;
+      const blanks = where(tokens, ({ role }) => role === "mask");
+      if (blanks.length) return { positions: blanks, everywhere: false };
+      return { positions: where(tokens, ({ special }) => !special), everywhere: true };
+    }
+    const first = run.prompt.length - 1;
+    const positions = where(prediction, ({ role }) => role !== "pad").filter((k) => k >= first);
+    const isEnd = (k) => prediction[k].role === "end";
+    if (run.forced && positions.length > 1 && isEnd(positions.at(-1))) positions.pop();
+    const endsAtOnce = positions.length === 1 && isEnd(positions[0]) && !model.reads && !run.forced && first > 0;
+    if (!endsAtOnce) return { positions, everywhere: false };
+    const typed = where(prediction, ({ id }) => !framing.never.includes(id)).filter((k) => k <= first);
+    return { positions: typed, everywhere: true };
   }
 
   // --- living picture -------------------------------------------------------------------------------------------------
 
-  // Which rows of the logits the answer was read from.
-  rows() {
-    const { run, model } = this;
-    const { classes } = model.described;
-    if (classes.length) return { positions: [0], everywhere: false };
-    if (model.writes) {
-      const first = run.prompt.length - 1;
-      const positions = run.prediction.map((_, k) => k).filter((k) => k >= first && run.prediction[k].role !== "pad");
-      if (run.forced && positions.length > 1 && run.prediction[positions[positions.length - 1]].role === "end")
-        positions.pop();
-      const only = positions.length === 1 ? run.prediction[positions[0]] : null;
-      if (model.reads || run.forced || first === 0 || only?.role !== "end") return { positions, everywhere: false };
-      const { never } = model.described.framing; // the text ends at once: every token of it is a prediction
-      const read = run.prediction.map((_, k) => k).filter((k) => k <= first && !never.includes(run.prediction[k].id));
-      return { positions: read, everywhere: true };
-    }
-    const tokens = run.stacks.encoder;
-    const blanks = tokens.map((_, k) => k).filter((k) => tokens[k].role === "mask");
-    if (blanks.length) return { positions: blanks, everywhere: false };
-    return { positions: tokens.map((_, k) => k).filter((k) => !tokens[k].special), everywhere: true };
-  }
-
-  // The most likely tokens of a row; the chosen one takes the last place where it is not among them.
-  candidates(position, most) {
-    const { outputs } = this;
-    const count = outputs["candidates.ids"].shape[1];
-    const ids = [
-      ...outputs["candidates.ids"].values.subarray(position * count, position * count + Math.min(most, count)),
-    ];
-    const listed = (part) => [
-      ...outputs[`candidates.${part}`].values.subarray(position * count, position * count + ids.length),
-    ];
-    const found = { ids, logits: listed("logits"), probabilities: listed("probabilities") };
-    const id = this.run.prediction[position].id;
-    found.chosen = ids.indexOf(id);
-    if (found.chosen >= 0) return found;
-    found.chosen = ids.length - 1;
-    found.ids[found.chosen] = id;
-    found.logits[found.chosen] = outputs["chosen.logits"].values[position];
-    found.probabilities[found.chosen] = outputs["chosen.probabilities"].values[position];
-    return found;
-  }
-
-  written() {
-    const { positions } = this.rows();
-    const { classes } = this.model.described;
-    const { outputs } = this;
-    const rows = positions.map((position) => {
-      if (!classes.length) {
-        const found = this.candidates(position, LISTED);
-        return { position, names: found.ids.map((id) => this.model.text.display(id)), ...found };
-      }
-      const order = [...outputs["candidates.ids"].values];
-      const sorted = (part) => classes.map((_, k) => outputs[`candidates.${part}`].values[order.indexOf(k)]);
-      return {
-        position,
-        names: classes,
-        logits: sorted("logits"),
-        probabilities: sorted("probabilities"),
-        chosen: order[0],
-      };
-    });
-    const most = Math.max(1, ...rows.map(({ names }) => names.length));
-    const table = (part) => {
-      const values = new Float32Array(rows.length * most);
-      rows.forEach((row, k) => values.set(row[part], k * most));
-      return { values, shape: [rows.length, most] };
-    };
-    return {
-      listed: rows.map(({ position, names, chosen }) => ({ position, names, chosen })),
-      arrays: {
-        "written.probabilities": table("probabilities"),
-        "written.logits": table("logits"),
-        "written.log_sum": {
-          values: Float32Array.from(positions, (position) => outputs.log_sum.values[position]),
-          shape: [positions.length],
-        },
-      },
-    };
-  }
-
-  // The token that is followed at first, as `_followed` in charts/canvas/living_picture_canvas.py says.
-  followed(name, listed) {
-    const { run, model, texts } = this;
-    const second = Math.min(1, run.stacks[name].length - 1);
-    if (name !== texts.living_picture.stacks.at(-1).name) return second;
-    if (model.described.classes.length) return run.pictures?.[name] ? 0 : second;
-    return (listed[1] ?? listed[0])?.position ?? second;
-  }
-
-  livingPicture({ begin = {}, inside = null, links = {} } = {}) {
+  // place: where it opens, with the `stop` and `step` of a lesson; inside: the layer that is unfolded
+  overview({ place, stop = {}, inside = null }) {
     const { run, outputs, model } = this;
     const template = this.texts.living_picture;
-    const { listed, arrays } = this.written();
-    const { everywhere } = this.rows();
+    const { positions, everywhere } = this.predicted;
     const removed = run.request.removed ?? [];
     const metadata = {
       ...template,
@@ -136,26 +102,41 @@ export class Figures {
         pictures: run.pictures?.[stack.name] ?? null,
       })),
       attentions: template.attentions.map((one) => ({ ...one, exact: true })),
-      written: listed,
+      written: positions.map((position) => ({
+        position,
+        names: this.names("written", position),
+        chosen: outputs["written.chosen"].values[position],
+      })),
       writes: model.writes && !everywhere,
       asked: !everywhere,
       edited: removed.length > 0,
       text: run.text,
-      begin,
-      follow: Object.fromEntries(template.stacks.map(({ name }) => [name, this.followed(name, listed)])),
-      links,
-      inside: template.inside.filter(({ stack, layer }) => inside && stack === inside.stack && layer === inside.layer),
+      begin: { ...place, ...stop },
+      follow: Object.fromEntries(template.stacks.map(({ name }) => [name, this.followed(name, positions)])),
+      inside: template.inside.filter(({ stack, layer }) => stack === inside?.stack && layer === inside.layer),
     };
     if (removed.length) metadata.cuts = removed.map(([stack, kind, layer, head]) => ({ stack, kind, layer, head }));
+    const arrays = {};
+    for (const part of ["probabilities", "logits", "log_sum"])
+      arrays[`written.${part}`] = this.rows(`written.${part}`, positions);
     for (const [name, output] of Object.entries(outputs)) {
       const [first, second, third] = name.split(".");
-      if (first === "inside") {
-        if (inside && second === inside.stack && Number(third) === inside.layer) arrays[name] = output;
-      } else if (third === "allowed") arrays[name] = bits(output.values);
-      else if (second === "units") arrays[name] = { ...output, values: Uint16Array.from(output.values) };
-      else if (["encoder", "decoder"].includes(first)) arrays[name] = output;
+      const isInside = first === "inside" && second === inside?.stack && Number(third) === inside.layer;
+      if (!isInside && !(first in run.stacks)) continue;
+      if (name.endsWith(".allowed")) arrays[name] = bits(output);
+      else if (name.endsWith(".units")) arrays[name] = { ...output, values: Uint16Array.from(output.values) };
+      else arrays[name] = output;
     }
     return this.pack(metadata, arrays);
+  }
+
+  // The token that is followed at first, as `_followed` in charts/canvas/living_picture_canvas.py says.
+  followed(name, positions) {
+    const { run, model, texts } = this;
+    const second = Math.min(1, run.stacks[name].length - 1);
+    if (name !== texts.living_picture.stacks.at(-1).name) return second;
+    if (model.described.classes.length) return run.pictures?.[name] ? 0 : second;
+    return positions[1] ?? positions[0] ?? second;
   }
 
   // --- attention ------------------------------------------------------------------------------------------------------
@@ -165,182 +146,130 @@ export class Figures {
     return { query, key: kind === "cross" ? this.run.stacks.encoder : query };
   }
 
-  // Whether rows are named after the tokens that are predicted, as for cross-attention.
-  namesPredictions(stack, kind) {
-    return this.texts.maps[`${stack}.${kind}`].shifted;
+  // The tokens that name the rows: those that are predicted for cross-attention.
+  rowTokens({ stack, kind }) {
+    return this.texts.maps[`${stack}.${kind}`].shifted ? this.run.prediction : this.run.stacks[stack];
   }
 
-  // The tokens that name the rows.
-  rowsOf(stack, kind) {
-    return this.namesPredictions(stack, kind) ? this.run.prediction : this.sides(stack, kind).query;
-  }
-
-  // The weights of one row of a head.
-  weightsOf({ stack, kind, layer, head, row }) {
-    const { shape, values } = this.outputs[`${stack}.${kind}.weights`];
-    const from = ((layer * shape[1] + head) * shape[2] + row) * shape[3];
-    return values.subarray(from, from + shape[3]);
-  }
-
-  attentionMap({ stack, kind, layer, head, selected = null, chosen = null }) {
-    const { shifted, ...template } = this.texts.maps[`${stack}.${kind}`];
+  attention({ place }) {
+    const { stack, kind, layer, head, token } = place;
+    const name = `${stack}.${kind}`;
+    const { shifted, ...template } = this.texts.maps[name];
     const { query, key } = this.sides(stack, kind);
-    const [rows, columns] = [query.length, key.length];
-    const { heads } = this.model.described;
-    const values = this.at(`${stack}.${kind}.weights`, (layer * heads + head) * rows * columns, rows * columns, [
-      rows,
-      columns,
-    ]);
-    const allowed = this.outputs[`${stack}.${kind}.allowed`].values.slice(
-      layer * rows * columns,
-      (layer + 1) * rows * columns,
-    );
-    values.values.forEach((_, k) => allowed[k] || (values.values[k] = 0));
     const metadata = {
       ...template,
-      title: this.texts.titles[`${stack}.${kind}`][layer][head],
-      rows: this.rowsOf(stack, kind).map(({ label }) => label),
-      columns: key.map(({ label }) => label),
+      title: this.texts.titles[name][layer][head],
+      rows: labels(this.rowTokens(place)),
+      columns: labels(key),
       special_rows: shifted ? [] : specials(query),
       special_columns: specials(key),
-      selected,
-      chosen_row: chosen,
+      selected: null,
+      chosen_row: token,
     };
-    return this.pack(metadata, { values, allowed: bits(allowed) });
+    return this.pack(metadata, {
+      values: this.matrix(`${name}.weights`, layer * this.model.described.heads + head),
+      allowed: bits(this.matrix(`${name}.allowed`, layer)),
+    });
   }
 
   // Every head, with every digit of its weights.
-  overview({ stack, kind, layer, head }) {
-    const template = this.texts.overview;
+  heads({ place }) {
     const arrays = {};
-    const parts = template.parts.map((part, index) => {
+    const parts = this.texts.overview.parts.map((part, index) => {
       const name = `${part.stack}.${part.attention}`;
       const { query, key } = this.sides(part.stack, part.attention);
-      const cells = query.length * key.length;
-      const weights = this.outputs[`${name}.weights`].values;
-      const masks = [];
-      const maskOf = Array.from({ length: this.model.described.layers[part.stack] }, (_, l) => {
-        const { values } = bits(this.outputs[`${name}.allowed`].values.subarray(l * cells, (l + 1) * cells));
-        const known = masks.findIndex((mask) => mask.every((byte, k) => byte === values[k]));
+      const masks = []; // each is sent once
+      const maskOf = Array.from({ length: this.model.described.layers[part.stack] }, (_, layer) => {
+        const { values } = bits(this.matrix(`${name}.allowed`, layer));
+        const known = masks.findIndex((mask) => mask.join() === values.join());
         return known >= 0 ? known : masks.push(values) - 1;
       });
-      arrays[`weights${index}`] = {
-        values: Float32Array.from(weights),
-        shape: [part.tiles.length, query.length, key.length],
+      arrays[`weights${index}`] = this.slice(`${name}.weights`, 0, part.tiles.length, 2);
+      arrays[`masks${index}`] = {
+        values: Uint8Array.from(masks.flatMap((mask) => [...mask])),
+        shape: [masks.length, masks[0].length],
       };
-      const [size] = [masks[0].length];
-      const joined = new Uint8Array(masks.length * size);
-      masks.forEach((mask, k) => joined.set(mask, k * size));
-      arrays[`masks${index}`] = { values: joined, shape: [masks.length, size] };
       return {
         ...part,
-        rows: query.map(({ label }) => label),
-        columns: key.map(({ label }) => label),
+        rows: labels(query),
+        columns: labels(key),
         special_rows: specials(query),
         special_columns: specials(key),
         tiles: part.tiles.map((tile) => ({ ...tile, mask: maskOf[tile.layer] })),
       };
     });
-    return this.pack({ ...template, parts, selected: [stack, kind, layer, head] }, arrays);
+    const { stack, kind, layer, head } = place;
+    return this.pack({ ...this.texts.overview, parts, selected: [stack, kind, layer, head] }, arrays);
   }
 
   // --- decoding -------------------------------------------------------------------------------------------------------
 
   // What could have come at each step: [[{ id, text }]]
   choices() {
-    const first = this.run.prompt.length - 1;
-    return this.run.prediction
-      .slice(first)
-      .map((_, step) =>
-        this.candidates(first + step, Infinity).ids.map((id) => ({ id, text: this.model.text.display(id) })),
-      );
+    const { run, model } = this;
+    const first = run.prompt.length - 1;
+    return run.answer.map((_, step) =>
+      this.row("step.ids", first + step).map((id) => ({ id, text: model.text.display(id) })),
+    );
   }
 
   // Step by step, with the mean of the heads of one layer.
-  steps({ layer, begin = [0, 0], forcedCount = 0 }) {
+  decoding({ place }) {
     const { run, model, outputs } = this;
-    const { said, title, of, axis } = this.texts.steps;
+    const { title, of, axis } = this.texts.steps;
     const kind = model.reads ? "cross" : "self";
-    const { heads } = model.described;
+    const layer = Math.min(place.layer, model.described.layers.decoder - 1);
     const first = run.prompt.length - 1;
     const tokens = run.prediction.slice(first);
     const { key, query } = this.sides("decoder", kind);
-    const count = key.length;
-    const given = run.forced ? tokens.length : forcedCount;
-    const bars = tokens.map((token, step) => {
-      const position = first + step;
-      const found = this.candidates(position, Infinity);
-      const before = model.text.decode(
-        (model.reads ? run.answer : [...run.prompt, ...run.answer]).slice(
-          0,
-          (model.reads ? 0 : run.prompt.length) + step,
-        ),
-      );
-      const text = before.length > END_OF_PREFIX ? `…${before.slice(-END_OF_PREFIX)}` : before;
-      const rank = found.ids.indexOf(token.id) + 1;
-      const how = run.forced
-        ? rank === 1
-          ? "comes_given_first"
-          : "comes_given"
-        : step < given
-          ? "comes_forced"
-          : token.role === "end"
-            ? "comes_greedy_end"
-            : "comes_greedy";
-      const probability = outputs["chosen.probabilities"].values[position];
-      const values = {
-        place: text ? fill(said.after, { text }) : said.at_beginning,
-        token: token.text,
-        best: model.text.display(found.ids[0]),
-        best_probability: threeDigits(found.probabilities[0]),
-        probability: threeDigits(probability),
-        rank: found.chosen === found.ids.length - 1 && rank === found.ids.length ? `≥ ${rank}` : rank,
-      };
-      return { ...found, said: said[how].split("**").map((piece) => fill(piece, values)) };
-    });
-    const most = Math.max(...bars.map(({ ids }) => ids.length));
-    const probabilities = new Float32Array(tokens.length * most);
-    const weights = new Uint16Array(tokens.length * count);
-    const allowed = new Uint8Array(tokens.length * count);
-    const maps = outputs[`decoder.${kind}.weights`].values;
-    const masks = outputs[`decoder.${kind}.allowed`].values;
-    const rows = query.length;
-    const counts = tokens.map((_, step) => (kind === "cross" ? count : first + step + 1));
-    bars.forEach((bar, step) => {
-      probabilities.set(bar.probabilities, step * most);
-      for (let k = 0; k < counts[step]; k++) {
-        let sum = 0;
-        for (let head = 0; head < heads; head++)
-          sum += maps[((layer * heads + head) * rows + first + step) * count + k];
-        weights[step * count + k] = Math.round(Math.min(1, sum / heads) * 65535);
-        allowed[step * count + k] = masks[(layer * rows + first + step) * count + k];
-      }
-    });
+    const given = run.forced ? tokens.length : (run.request.forced ?? []).length;
+    const positions = tokens.map((_, step) => first + step);
+    const at = (name) => positions.map((position) => outputs[name].values[position]);
+    const maps = [layer * query.length + first, (layer + 1) * query.length];
+    const weights = this.slice(`mean.decoder.${kind}`, ...maps);
     const metadata = {
       kind: "steps",
       title,
-      tokens: tokens.map(({ text, special }, k) => ({ text, special, given: k < given })),
-      before: run.stacks.decoder.slice(0, first + 1).map(({ text, special }) => ({ text, special })),
-      said: bars.map((bar) => bar.said),
-      candidates: bars.map(({ ids }) => ids.map((id) => model.text.display(id))),
-      chosen: bars.map(({ chosen }) => chosen),
-      ranks: bars.map(() => 0), // not computed beyond the candidates; the sentence says at least which
-      columns: key.map(({ label }) => label),
-      counts,
+      tokens: tokens.map((token, k) => ({ ...plain(token), given: k < given })),
+      before: run.stacks.decoder.slice(0, first + 1).map(plain),
+      said: tokens.map((token, step) => this.sayStep(token, step, first + step, given)),
+      candidates: positions.map((position) => this.names("step", position)),
+      chosen: at("step.chosen"),
+      ranks: at("step.rank").map((rank, k) => (rank > at("step.chosen")[k] + 1 ? rank : 0)),
+      columns: labels(key),
+      counts: positions.map((position) => (kind === "cross" ? key.length : position + 1)),
       of: of[layer],
       axis,
-      begin,
+      begin: [0, 0],
     };
-    const rest = Float32Array.from(bars, (bar) =>
-      Math.max(0, 1 - bar.probabilities.reduce((sum, one) => sum + one, 0)),
-    );
     return this.pack(metadata, {
-      probabilities: { values: probabilities, shape: [tokens.length, most] },
-      rest: { values: rest, shape: [tokens.length] },
-      weights: { values: weights, shape: [tokens.length, count] },
-      allowed: bits(allowed),
+      probabilities: this.rows("step.probabilities", positions),
+      rest: this.rows("step.rest", positions),
+      weights: { ...weights, values: Uint16Array.from(weights.values) },
+      allowed: bits(this.slice(`decoder.${kind}.allowed`, ...maps)),
     });
   }
-}
 
-const specials = (tokens) => tokens.map((_, k) => k).filter((k) => tokens[k].special);
+  // The sentence about a step, in pieces.
+  sayStep(token, step, position, given) {
+    const { run, model, outputs } = this;
+    const { said } = this.texts.steps;
+    const before = [...(model.reads ? [] : run.prompt), ...run.answer.slice(0, step)];
+    const text = model.text.decode(before);
+    const rank = outputs["step.rank"].values[position];
+    const chances = this.row("step.probabilities", position);
+    let how = token.role === "end" ? "comes_greedy_end" : "comes_greedy";
+    if (run.forced) how = rank === 1 ? "comes_given_first" : "comes_given";
+    else if (step < given) how = "comes_forced";
+    const after = text.length > END_OF_PREFIX ? `…${text.slice(-END_OF_PREFIX)}` : text;
+    const values = {
+      place: text ? fill(said.after, { text: after }) : said.at_beginning,
+      token: token.text,
+      best: this.names("step", position)[0],
+      best_probability: threeDigits(chances[0]),
+      probability: threeDigits(chances[outputs["step.chosen"].values[position]]),
+      rank,
+    };
+    return said[how].split("**").map((piece) => fill(piece, values));
+  }
+}

@@ -7,39 +7,11 @@ import { rich } from "./rich_text.js";
 
 const MOST_TRIES = 2;
 
-// The same order of the options whenever this tab shows a question.
-function shuffled(count, seed) {
-  let state = [...seed].reduce((sum, letter) => (Math.imul(sum, 31) + letter.codePointAt(0)) >>> 0, 7);
-  const next = () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const order = Array.from({ length: count }, (_, k) => k);
-  for (let k = count - 1; k > 0; k--) {
-    const other = Math.floor(next() * (k + 1));
-    [order[k], order[other]] = [order[other], order[k]];
-  }
-  return order;
-}
-
-function seedOfTab() {
-  try {
-    const known = sessionStorage.getItem("lesson seed") ?? String(Math.random());
-    sessionStorage.setItem("lesson seed", known);
-    return known;
-  } catch {
-    return "no storage"; // a page of file:, or cookies refused
-  }
-}
-
 export class LessonBar {
   // site: the page, with `state`, `texts`, `openStep(step)`, `elsewhere(page)` and `leaveLesson()`
   constructor(site, lessons) {
     this.site = site;
     this.lessons = lessons;
-    this.seed = seedOfTab();
     this.tries = new Map(); // "lesson step" -> indices of the chosen options; the answer is 0
     this.element = make("section", { className: "lesson", hidden: true });
   }
@@ -111,8 +83,7 @@ export class LessonBar {
     const chosen = this.tried[this.tried.length - 1];
     const feedback = chosen === undefined ? "" : this.feedback(chosen);
     const group = make("fieldset", {}, make("legend", {}, ...rich(question)));
-    for (const option of shuffled(choices.length, `${this.seed} ${this.place}`)) {
-      if (this.tried.includes(option)) continue;
+    for (const option of this.step.order.filter((one) => !this.tried.includes(one))) {
       const input = make("input", { type: "radio", name: "lesson option", value: String(option) });
       input.addEventListener("change", () => (check.disabled = false));
       group.append(make("label", {}, input, make("span", {}, ...rich(choices[option]))));

@@ -44,55 +44,43 @@ export class Model {
   }
 
   // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], answer: [id]
-  // that is read instead of writing one, chosen: [id] whose probabilities are wanted where nothing is written }. `stopped` is
-  // asked between steps of writing.
+  // that is read instead of writing one, chosen: [id] whose probabilities are wanted where nothing is written, instead of
+  // the most likely ones }. `stopped` is asked between steps of writing.
   async run(request, stopped = () => false) {
-    const { framing } = this.described;
+    const { framing, classes, picture } = this.described;
     const found = { request, stacks: {}, outputs: {}, forced: Boolean(request.target), finished: true };
+    const { outputs } = found;
     let source = null;
     if (this.reads) {
       source = [...framing.before, ...this.read(request.sentence), ...framing.after];
       this.checkLength(source.length, "sentence");
       found.stacks.encoder = this.text.sequence(source);
+      if (picture) found.pictures = { encoder: this.text.thumbnails(source) };
+      Object.assign(outputs, await this.pass("encoder", source, { chosen: request.chosen }, request));
     }
-    if (this.described.picture) found.pictures = { encoder: this.text.thumbnails(source) };
     if (!this.writes) {
-      Object.assign(found.outputs, await this.pass("encoder", source, { chosen: source }, request));
-      const best = found.outputs["candidates.ids"];
-      if (!this.described.classes.length) {
-        const count = best.shape[1];
-        const ids = request.chosen ?? source.map((_, position) => best.values[position * count]);
-        Object.assign(found.outputs, await this.pass("encoder", source, { chosen: ids }, request));
-        found.prediction = this.text.sequence(ids);
-        found.text = this.text.decode(source.map((id, k) => (this.text.role(id) === "mask" ? ids[k] : id)));
-      } else {
-        found.chosen = request.chosen?.[0] ?? best.values[0];
-        found.text = this.described.classes[best.values[0]];
-      }
-      return found;
+      found.chosen = [...outputs["chosen.ids"].values];
+      if (classes.length) return { ...found, text: classes[found.chosen[0]] };
+      found.prediction = this.text.sequence(found.chosen);
+      const filled = source.map((id, k) => (this.text.role(id) === "mask" ? found.chosen[k] : id));
+      return { ...found, text: this.text.decode(filled) };
     }
-    if (this.reads) Object.assign(found.outputs, await this.pass("encoder", source, {}, request));
-    const memory = found.outputs.memory;
     const prompt = this.prompt(request);
-    let answer;
-    if (request.answer) answer = request.answer;
-    else if (request.target) {
-      const given = this.target(request.target);
-      answer = [...given, ...framing.end];
+    let { answer } = request;
+    if (!answer && request.target) {
+      answer = [...this.target(request.target), ...framing.end];
       this.checkLength(prompt.length + answer.length - 1, "target");
-    } else {
-      answer = await this.write(request, prompt, memory, source, stopped);
+    } else if (!answer) {
+      answer = await this.write(request, prompt, outputs, source, stopped);
       if (answer === null) return null;
-      found.finished = framing.ends.includes(answer[answer.length - 1]);
+      found.finished = framing.ends.includes(answer.at(-1));
     }
     const whole = [...prompt, ...answer];
     const [read, predicted] = [whole.slice(0, -1), whole.slice(1)];
-    Object.assign(found, { prompt, answer });
     found.stacks.decoder = this.text.sequence(read);
-    found.prediction = this.text.sequence(predicted);
-    Object.assign(found.outputs, await this.pass("decoder", read, { memory, chosen: predicted }, request));
-    found.text = this.text.decode(this.reads ? answer : whole);
-    return found;
+    Object.assign(outputs, await this.pass("decoder", read, { ...outputs, chosen: predicted }, request));
+    const text = this.text.decode(this.reads ? answer : whole);
+    return { ...found, prompt, answer, prediction: this.text.sequence(predicted), text };
   }
 
   prompt(request) {
@@ -105,7 +93,7 @@ export class Model {
 
   // Greedy, after the ids that are forced. The answer to the last request is a guess: one pass over it checks all of its
   // tokens, as no position depends on a later one, and where it is right up to a letter that was typed, few passes are left.
-  async write(request, prompt, memory, source, stopped) {
+  async write(request, prompt, encoded, source, stopped) {
     const { framing, limit } = this.described;
     const forced = request.forced ?? [];
     const room = limit - prompt.length;
@@ -118,11 +106,10 @@ export class Model {
       if (await stopped()) return null;
       const guess = known.slice(ids.length, most - 1).filter((id) => !framing.ends.includes(id));
       const read = [...prompt, ...ids, ...guess];
-      const wanted = ["candidates.ids"];
-      const { "candidates.ids": best } = await this.pass("decoder", read, { memory, chosen: read }, request, wanted);
+      const { "chosen.ids": best } = await this.pass("decoder", read, encoded, request, ["chosen.ids"]);
       const first = prompt.length + ids.length - 1;
       for (let k = 0; k <= guess.length; k++) {
-        ids.push(best.values[(first + k) * best.shape[1]]);
+        ids.push(best.values[first + k]);
         if (ended() || ids[ids.length - 1] !== guess[k]) break;
       }
     }
@@ -159,13 +146,15 @@ export class Model {
     if (length > limit) throw new InputProblem("tokens", { what, length, limit, more: length - limit });
   }
 
-  // -> { name: { values, shape } }: all outputs of the graph, or those that are `wanted`
-  async pass(stack, ids, { memory, chosen }, request, wanted) {
-    const { layers, heads, attentions, graphs } = this.described;
+  // -> { name: { values, shape } }: all outputs of the graph, or those that are `wanted`. `given`: `chosen`, the ids whose
+  // probabilities are wanted, and for a decoder the outputs of the encoder.
+  async pass(stack, ids, { memory, sinks, chosen }, request, wanted) {
+    const { layers, heads, attentions, graphs, classes } = this.described;
     const long = (values) => new runtime.Tensor("int64", BigInt64Array.from(values, BigInt), [1, values.length]);
-    const feeds = { [`${stack}.ids`]: long(ids) };
+    const mostLikely = classes.length ? [-1] : ids.map(() => -1);
+    const feeds = { [`${stack}.ids`]: long(ids), chosen: long(chosen ?? mostLikely) };
     if (memory) feeds.memory = new runtime.Tensor("float32", memory.values, memory.shape);
-    if (chosen) feeds.chosen = long(chosen);
+    if (sinks) feeds.sinks = new runtime.Tensor("bool", sinks.values, sinks.shape);
     for (const [of, kind] of attentions) {
       if (of !== stack) continue;
       const factors = new Float32Array(layers[stack] * heads).fill(1);
@@ -174,9 +163,9 @@ export class Model {
       feeds[`${stack}.${kind}.heads`] = new runtime.Tensor("float32", factors, [layers[stack], heads]);
     }
     const read = Object.fromEntries(graphs[stack].inputs.map((name) => [name, feeds[name]]));
-    const given = await this.sessions[stack].run(read, wanted ?? graphs[stack].outputs);
+    const outputs = await this.sessions[stack].run(read, wanted ?? graphs[stack].outputs);
     const found = {};
-    for (const [name, { data, dims }] of Object.entries(given))
+    for (const [name, { data, dims }] of Object.entries(outputs))
       found[name] = { values: data instanceof BigInt64Array ? Int32Array.from(data, Number) : data, shape: dims };
     return found;
   }

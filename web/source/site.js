@@ -2,20 +2,15 @@
 
 import STYLE from "./site.css";
 import { KINDS } from "../../charts/canvas/source/drawings/kinds.js";
-import { arithmeticOf, arithmeticPanel } from "../../charts/canvas/source/drawings/living_picture/arithmetic.js";
-import { LivingPictureModel } from "../../charts/canvas/source/drawings/living_picture/model.js";
-import { rowsOf } from "../../charts/canvas/source/drawings/living_picture/unfolded_rows.js";
 import { Panel } from "../../charts/canvas/source/scene/panel.js";
 import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
-import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
 import { fill } from "../../charts/canvas/source/toolkit/words.js";
-import { HeadPanel } from "./head_panel.js";
 import { LessonBar } from "./lessons.js";
 import { NONE, isKept } from "./masked_word.js";
 import { drawingPad } from "./pad.js";
 import { rich } from "./rich_text.js";
-import { PAGES, appAddress, exampleOf, headOf, openingOf, readState, restInApp, writeState } from "./state.js";
+import { PAGES, appAddress, exampleOf, headOf, openingOf, placeOf, readState, restInApp, writeState } from "./state.js";
 
 const PLACED = { isPlaced: true, opens: false }; // the reader has chosen a head
 const TYPING = 120; // milliseconds without a key before the model runs
@@ -28,25 +23,20 @@ class Site {
     this.state = readState(asked(), site, languages);
     this.asked = 0;
     this.opened = null; // what the worker says of the model that is open
-    this.inside = null;
+    this.inside = null; // the layer of the living picture that is unfolded
     this.typed = {}; // the reader's own sentence and target, and their own picture
     this.bar = new LessonBar(this, site.lessons);
     document.head.append(make("style", { textContent: STYLE }));
     if (this.bar.lesson && !asked().includes("sentence=")) this.take(this.bar.step);
     this.build();
-    this.sayRest(restInApp(asked(), site.lessons));
+    const rest = restInApp(asked(), site.lessons);
+    if (rest) this.hintAt(this.texts.rest, ...this.linkToApp(rest));
     this.startWorker();
-    addEventListener("popstate", () => {
-      const { checkpoint } = this.state;
-      this.state = readState(asked(), site, languages);
-      this.build();
-      if (checkpoint !== this.state.checkpoint || !this.opened) this.open();
-      else this.ask();
-    });
+    addEventListener("popstate", () => this.turn(() => (this.state = readState(asked(), site, languages))));
     const sizes = new ResizeObserver(() => this.measure());
     for (const one of [document.documentElement, this.bar.element]) sizes.observe(one);
     addEventListener("resize", () => this.measure());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.refresh());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.panel?.refresh());
   }
 
   get texts() {
@@ -55,17 +45,20 @@ class Site {
   get model() {
     return site.models.find(({ checkpoint }) => checkpoint === this.state.checkpoint);
   }
+  get isTranslator() {
+    return this.model.kind === "encoder-decoder";
+  }
 
   // --- the model's thread ---------------------------------------------------------------------------------------------
 
   startWorker() {
     this.worker?.terminate();
-    if (!canRun()) return this.fail("", this.texts.no_wasm);
+    if (!canRun()) return this.fail(this.texts.no_wasm);
     this.worker = globalThis.glassformerWorker
       ? new Worker(globalThis.glassformerWorker) // in the single file
       : new Worker("worker.js", { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.hear(data));
-    this.worker.addEventListener("error", (event) => this.fail(event.message || "worker.js"));
+    this.worker.addEventListener("error", ({ message }) => this.failToLoad(message || "worker.js"));
     this.open();
   }
 
@@ -85,78 +78,75 @@ class Site {
   ask() {
     clearTimeout(this.typing);
     if (!this.opened) return;
+    const { state } = this;
+    const { lesson, step } = this.bar;
+    const opens = state.opens && !lesson;
+    if (opens) Object.assign(state, headOf(openingOf(this.model)));
     this.fit();
     this.host.setAttribute("aria-busy", "true");
     this.sent = performance.now();
-    const { sentence, target, forced, removed, language } = this.state;
-    const request = { sentence, target, forced, removed, masked: this.bar.lesson ? NONE : this.state.masked };
-    const opensAt = this.state.opens && !this.bar.lesson ? { opensAt: headOf(openingOf(this.model)) } : {};
-    this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language, ...opensAt } });
-  }
-
-  // The figures of the page, by the names of figures.js.
-  shown() {
-    const { page, stack, kind, layer, head, token, cell, forced } = this.state;
-    const { lesson, step } = this.bar;
-    const stop = lesson && step.page === page ? { stop: step.stop, step: this.bar.place } : {};
-    const begin = { stack, kind, layer, head, token, ...stop };
-    if (page === "tokens") return {};
-    if (page === "overview") return { livingPicture: { begin, inside: this.inside } };
-    if (page === "heads") return { overview: { stack, kind, layer, head } };
-    if (page === "decoding") {
-      const layers = this.opened.layers.decoder;
-      return { steps: { layer: Math.min(layer, layers - 1), begin: this.stepBegin, forcedCount: forced.length } };
-    }
-    const here = this.state.removed.some((one) => String(one) === String([stack, kind, layer, head]));
-    return {
-      attentionMap: { stack, kind, layer, head, selected: cell, chosen: token },
-      ...(here ? {} : { effect: [stack, kind, layer, head] }),
-      ...(cell ? { livingPicture: { begin, inside: { stack, layer } } } : {}),
-    };
+    const { sentence, target, forced, removed, masked, language, page } = state;
+    const stop = lesson && step.page === page ? { stop: step.stop, step: this.bar.place } : this.unfold;
+    const view = { page, place: placeOf(state), opens, stop, inside: this.inside };
+    const request = { sentence, target, forced, removed, masked: lesson ? NONE : masked };
+    this.worker.postMessage({ run: { id: ++this.asked, request, view, language } });
   }
 
   // A place that this model does not have is corrected.
   fit() {
     const { state, opened } = this;
     if (!opened.attentions.some(([stack, kind]) => stack === state.stack && kind === state.kind))
-      [state.stack, state.kind] = opened.attentions[opened.attentions.length - 1];
+      [state.stack, state.kind] = opened.attentions.at(-1);
     state.layer = Math.min(state.layer, opened.layers[state.stack] - 1);
     state.head = Math.min(state.head, opened.heads - 1);
     if (state.page === "decoding" && !opened.layers.decoder) state.page = PAGES[0];
-    state.removed = state.removed.filter(
-      ([stack, , layer, head]) => layer < (opened.layers[stack] ?? 0) && head < opened.heads,
-    );
+    const isThere = ([stack, , layer, head]) => layer < (opened.layers[stack] ?? 0) && head < opened.heads;
+    state.removed = state.removed.filter(isThere);
   }
 
   async hear(data) {
     if (data.progress !== undefined) this.progress.value = data.progress;
+    else if ((data.opened ?? data.problem ?? data.done) !== this.asked) return;
     else if (data.opened) {
-      if (data.opened !== this.asked) return;
       this.opened = data;
       this.progress.hidden = true;
       this.fit();
-      this.fillControls();
       this.ask();
-    } else if (data.problem) {
-      if (data.problem !== this.asked) return;
+    } else if (data.done) await this.show(data);
+    else {
       this.host.setAttribute("aria-busy", "false");
-      if (data.said) this.say(data.said, true);
-      else if (data.opening) this.fail(data.broken);
-      else this.say(fill(this.texts.broken, { problem: data.broken }), true);
-    } else if (data.done === this.asked) await this.show(data);
+      if (data.opening) this.failToLoad(data.broken);
+      else this.say(data.said ?? fill(this.texts.broken, { problem: data.broken }), true);
+    }
   }
 
-  fail(problem, said = fill(this.texts.failed, { problem })) {
+  failToLoad(problem) {
+    this.fail(fill(this.texts.failed, { problem }));
+  }
+
+  // Where the model cannot run: why, and a figure of it that Python recorded, if it can be had.
+  async fail(said) {
     this.progress.hidden = true;
     this.say(said, true);
-    const retry = make("button", { type: "button", textContent: this.texts.retry });
-    retry.addEventListener("click", () => this.startWorker());
-    this.answer.append(" ", retry);
-    return this.showRecorded();
+    this.answer.append(
+      " ",
+      press(this.texts.retry, () => this.startWorker()),
+    );
+    this.below.replaceChildren();
+    const recorded = this.model.recorded?.[this.state.language] ?? this.model.recorded?.en;
+    const response = recorded && (await fetch(recorded).catch(() => null));
+    if (!response?.ok) return;
+    this.answer.firstChild.append(` ${this.texts.recorded}`);
+    await this.draw(new Uint8Array(await response.arrayBuffer()), "recorded");
   }
 
   say(text, problem = false) {
     this.answer.replaceChildren(make("span", { textContent: text, className: problem ? "problem" : "" }));
+  }
+
+  hintAt(...parts) {
+    this.shows.hidden = !parts.join("");
+    this.shows.replaceChildren(...parts);
   }
 
   // --- what is shown --------------------------------------------------------------------------------------------------
@@ -164,90 +154,102 @@ class Site {
   async show(data) {
     const { state } = this;
     this.found = data;
-    if (data.place) Object.assign(state, data.place);
-    const { texts, model } = this;
-    const isComplete = model.kind === "decoder-only" && data.finished && data.answer.length === 1;
-    const said = isComplete ? texts.empty_answer : data.text;
-    this.answer.replaceChildren(make("span", { textContent: `→ ${said}`, lang: isComplete ? state.language : "" }));
-    if (data.whole !== undefined) this.compare([texts.whole_model, data.whole], [texts.without, data.text]);
-    const word = data.masked?.word;
-    if (word) this.answer.append(" ", make("small", { textContent: fill(texts.masked_said, { word: word.text }) }));
-    if (!data.finished) this.answer.append(make("span", { className: "hint", textContent: ` ${data.unfinished}` }));
+    Object.assign(state, data.place);
+    this.sayAnswer(data);
     this.tokens.replaceChildren(...(state.page === "tokens" ? this.tokenLists(data) : []));
     this.place?.toggleAttribute("hidden", state.page === "tokens");
-    const name = {
-      overview: "livingPicture",
-      attention: "attentionMap",
-      heads: "overview",
-      decoding: "steps",
-    }[state.page];
-    if (data.figures[name]) await this.draw(data.figures[name], state.page);
-    this.showBesides(data);
-    await this.showArithmetic(data);
+    if (data.figure) await this.draw(data.figure, state.page);
+    this.aloud.replaceChildren(...(data.aloud ?? []).flatMap(([said, values]) => rich(said, values)));
+    this.aloud.hidden = !data.aloud;
+    refill(this.below, ...(state.page === "attention" ? this.aboutHead(data) : []));
     this.host.setAttribute("aria-busy", "false");
     this.host.dataset.shown = String(data.done);
     globalThis.glassformerTook = performance.now() - this.sent; // for benchmarks
-    this.writeAddress();
+    history.replaceState(null, "", addressOf(state));
     this.fillControls();
   }
 
-  // Two outputs, [label, text] each; the second may not be there yet.
-  compare([first, text], [second, other]) {
-    const line = (label, said) =>
-      make(
-        "span",
-        { className: "compared" },
-        make("small", { textContent: `${label} ` }),
-        make("span", { textContent: said, lang: "" }),
-      );
-    const lines = [line(first, text)];
-    if (other !== undefined) lines.push(line(second, other === text ? this.texts.same_output : other));
-    this.answer.replaceChildren(...lines);
+  sayAnswer({ text, whole, masked, finished, unfinished, answer }) {
+    const { texts, model, state } = this;
+    const isComplete = model.kind === "decoder-only" && finished && answer.length === 1;
+    const line = (label, textContent) => {
+      const said = make("span", { textContent, lang: "" });
+      return make("span", { className: "compared" }, make("small", { textContent: `${label} ` }), said);
+    };
+    if (whole !== undefined) {
+      const without = whole === text ? texts.same_output : text;
+      this.answer.replaceChildren(line(texts.whole_model, whole), line(texts.without, without));
+    } else {
+      const textContent = `→ ${isComplete ? texts.empty_answer : text}`;
+      this.answer.replaceChildren(make("span", { textContent, lang: isComplete ? state.language : "" }));
+    }
+    const small = (textContent) => this.answer.append(" ", make("small", { textContent }));
+    if (masked?.word) small(fill(texts.masked_said, { word: masked.word.text }));
+    if (!finished) small(unfinished);
   }
 
-  // What belongs to the map of a head.
-  showBesides(data) {
-    const isShown = this.state.page === "attention";
-    this.aloud.replaceChildren(...(data.aloud ?? []).flatMap(([said, values]) => rich(said, values)));
-    this.aloud.hidden = !isShown || !this.aloud.hasChildNodes();
-    if (isShown) this.panel.show(data, this.opened.facts[this.state.language]);
-    else this.panel.hide();
+  // Below the map of a head: what is lost without it, and the rows to choose from.
+  aboutHead({ effect, stacks, text }) {
+    const { state, texts } = this;
+    const said = make("p", { className: "effect", role: "status", hidden: !effect }); // the head may be removed already
+    if (effect) {
+      const small = make("small", { textContent: ` ${effect.below}` });
+      said.append(make("b", { textContent: `${effect.label} ` }), effect.value, small);
+      said.title = this.opened.facts[state.language].effect_help.replace("{answer}", text);
+    }
+    const choose = (token) => this.set({ token, ...PLACED });
+    const rows = stacks[state.stack].map((token, k) =>
+      press(token.text, () => choose(k), { ariaLabel: token.label, ariaPressed: String(k === state.token) }),
+    );
+    const strip = make("div", { className: "strip", role: "group", "aria-label": texts.row });
+    strip.append(make("span", { textContent: texts.row }), ...rows);
+    const unfold = press(texts.unfold, () => {
+      this.unfold = { stop: `unfold ${state.kind}_attention`, step: String(++this.asked) };
+      this.inside = { stack: state.stack, layer: state.layer };
+      this.turnTo("overview");
+    });
+    return [said, strip, unfold];
+  }
+
+  tokenLists({ stacks, prediction }) {
+    const item = ({ text, special, id }) => {
+      const parts = [make("span", { textContent: text }), make("small", { textContent: id })];
+      return make("li", { className: special ? "special" : "" }, ...parts);
+    };
+    const list = (title, tokens) => [
+      make("p", { textContent: title }),
+      make("ul", { className: "tokens" }, ...tokens.map(item)),
+    ];
+    const { reads, writes } = this.texts;
+    const read = list(reads, stacks.encoder ?? stacks.decoder);
+    return stacks.decoder && prediction ? [...read, ...list(writes, prediction)] : read;
   }
 
   // How much the lesson leaves for the figure and its buttons; without a lesson the page scrolls.
   measure() {
     const { element, lesson } = this.bar;
-    const top = this.host.getBoundingClientRect().top + scrollY;
+    const figure = this.host.getBoundingClientRect();
     const bar = element.getBoundingClientRect();
-    const foot = bar.left > this.host.getBoundingClientRect().right ? 0 : bar.height;
-    const room = lesson ? `${Math.max(280, innerHeight - top - foot - 8)}px` : "";
+    const foot = bar.left > figure.right ? 0 : bar.height;
+    const room = lesson ? `${Math.max(280, innerHeight - figure.top - scrollY - foot - 8)}px` : "";
     if (this.host.style.getPropertyValue("--figure-room") === room) return;
-    if (room) this.host.style.setProperty("--figure-room", room);
-    else this.host.style.removeProperty("--figure-room");
-    this.refresh();
-  }
-
-  // Paints the figure anew: its room or the theme is another.
-  refresh() {
-    this.stage?.refresh();
+    this.host.style.setProperty("--figure-room", room);
+    this.panel?.refresh();
   }
 
   async draw(bytes, page) {
     this.measure();
     if (this.drawn !== page) {
-      this.stage?.destroy();
+      this.panel?.destroy();
       this.place?.remove();
       this.place = make("div");
       this.host.append(this.place);
-      this.stage = new Panel(this.place.attachShadow({ mode: "open" }), KINDS);
+      this.panel = new Panel(this.place.attachShadow({ mode: "open" }), KINDS);
       this.drawn = page;
     }
     const setTriggerValue = (event, value) => this.chosen(event, value);
-    await this.stage.update({ data: bytes, script: await this.lazyScript(), setTriggerValue });
-  }
-
-  lazyScript() {
-    return (this.script ??= lazyScript());
+    this.script ??= loadScript();
+    await this.panel.update({ data: bytes, script: await this.script, setTriggerValue });
   }
 
   // What the reader chose in a drawing.
@@ -255,278 +257,108 @@ class Site {
     const { state } = this;
     if (event === "place") {
       Object.assign(state, value, PLACED);
-      return this.writeAddress();
-    }
-    if (event === "inside") {
+      history.replaceState(null, "", addressOf(state));
+    } else if (event === "inside") {
       this.inside = value;
-      return this.ask();
-    }
-    if (event === "step") {
+      this.ask();
+    } else if (event === "step") {
       this.at = value;
-      return this.fillControls();
-    }
-    if (state.page === "attention") {
-      const { query, key } = value;
-      const same = state.cell?.[0] === query && state.cell[1] === key;
-      state.cell = same ? null : [query, key];
-      state.token = query;
-      Object.assign(state, PLACED);
-      if (state.cell) this.opens = true;
-      return this.ask();
-    }
-    if (state.page === "heads") {
-      Object.assign(state, {
-        stack: value.stack,
-        kind: value.attention,
-        layer: value.layer,
-        head: value.head,
-        ...PLACED,
-      });
-      return this.turnTo("attention");
+      this.fillControls();
+    } else if (state.page === "attention") this.set({ token: value.query, ...PLACED });
+    else if (state.page === "heads") {
+      const { stack, attention: kind, layer, head } = value;
+      Object.assign(state, { stack, kind, layer, head }, PLACED);
+      this.turnTo("attention");
     }
   }
 
-  tokenLists({ stacks, prediction }) {
-    const list = (tokens) =>
-      make(
-        "ul",
-        { className: "tokens" },
-        ...tokens.map(({ text, special, id }) =>
-          make(
-            "li",
-            { className: special ? "special" : "" },
-            make("span", { textContent: text }),
-            make("small", { textContent: id }),
-          ),
-        ),
-      );
-    const { texts } = this;
-    const parts = [make("p", { textContent: texts.reads }), list(stacks.encoder ?? stacks.decoder)];
-    if (stacks.decoder && prediction) parts.push(make("p", { textContent: texts.writes }), list(prediction));
-    return parts;
-  }
-
-  // The chosen cell of a map, taken apart as in the living picture: the product, the score, the weight.
-  async showArithmetic({ figures }) {
-    const { page, cell, stack, kind, layer, head } = this.state;
-    this.arithmetics.replaceChildren();
-    if (page !== "attention" || !cell || !figures.livingPicture) return;
-    const model = new LivingPictureModel(await decodePayload(figures.livingPicture));
-    const [query, key] = cell;
-    const run = {
-      model,
-      unfolded: { stack, layer, kind, part: "attention" },
-      queryIn: () => query,
-      headOf: () => head,
-      shownIn: ({ count }) => count,
-    };
-    if (query >= model.stack(stack).count || key >= (kind === "cross" ? model.stacks[0] : model.stack(stack)).count)
-      return;
-    const rows = rowsOf(run);
-    for (const name of ["product", "score", "weight"]) {
-      const row = rows.findIndex((one) => one.name === name);
-      const found = row < 0 ? null : arithmeticOf({ rows, run }, { row, cell: key });
-      if (found) this.arithmetics.append(arithmeticPanel(found, () => {}));
-    }
-    if (this.opens) this.arithmetics.scrollIntoView({ block: "nearest" });
-    this.opens = false;
-  }
-
-  // --- controls -------------------------------------------------------------------------------------------------------
+  // --- what the page is made of ---------------------------------------------------------------------------------------
 
   build() {
     const { texts, state, model } = this;
     document.documentElement.lang = state.language;
-    this.stage?.destroy();
-    this.stage = this.place = this.drawn = null;
-    const languageChoice = this.select(
-      languages.map((one) => [one, site.texts[one].language]),
-      state.language,
-      (value) => this.set({ language: value }, true),
-      "Language",
-    );
-    const models = this.select(
-      site.models.map(({ checkpoint, name }) => [checkpoint, `${name[state.language]} · ${checkpoint}`]),
-      state.checkpoint,
-      (value) => this.change(value),
-      texts.model,
-    );
-    models.className = "models";
-    const writes = model.kind !== "encoder-only";
-    const prompt = model.kind === "decoder-only";
-    const label = model.picture ? texts.picture : prompt ? texts.prompt : texts.sentence;
-    this.sentence = this.area(label, state.sentence, "sentence");
-    this.target = this.area(texts.target, state.target, "target", texts.target_hint);
-    this.target.parentElement.hidden = model.kind !== "encoder-decoder";
+    this.panel?.destroy();
+    this.panel = this.place = this.drawn = null;
+    const models = site.models.map(({ checkpoint, name }) => [checkpoint, `${name[state.language]} · ${checkpoint}`]);
+    const examples = model.examples.map(({ label: name }, k) => [String(k), name[state.language]]);
+    const lessons = site.lessons.map(({ name, texts: said }) => [name, said[state.language].title]);
+    const start = (name) =>
+      name &&
+      this.openStep(
+        site.lessons.find((one) => one.name === name),
+        1,
+      );
+    const choices = [
+      select(models, state.checkpoint, (value) => this.change(value), texts.model, "models"),
+      select(
+        [["", texts.choose_example], ...examples],
+        "",
+        (k) => k && this.takeExample(k),
+        texts.examples,
+        "examples",
+      ),
+      lessons.length
+        ? select([["", texts.lessons], ...lessons], this.bar.lesson?.name ?? "", start, texts.lessons)
+        : "",
+      select(
+        languages.map((one) => [one, site.texts[one].language]),
+        state.language,
+        (language) => this.turn(() => (state.language = language)),
+        "Language",
+      ),
+    ];
+    const what = model.picture ? "picture" : model.kind === "decoder-only" ? "prompt" : "sentence";
+    this.sentence = this.area(texts[what], "sentence");
+    this.target = this.area(texts.target, "target", texts.target_hint);
+    this.target.parentElement.hidden = !this.isTranslator;
     this.pad = model.picture
       ? drawingPad(model.picture, texts, this.sentence, () => this.sentence.dispatchEvent(new Event("input")))
       : "";
-    this.examples = this.select(
-      [["", texts.choose_example], ...model.examples.map(({ label: name }, k) => [String(k), name[state.language]])],
-      "",
-      (value) => value && this.takeExample(model.examples[Number(value)]),
-      texts.examples,
-    );
-    this.examples.className = "examples";
     this.progress = make("progress", { max: 1, value: 0, hidden: Boolean(this.opened) });
     this.answer = make("p", { className: "answer", role: "status", "aria-live": "polite" });
     this.shows = make("p", { className: "hint", hidden: true });
     this.tokens = make("div");
-    const pages = PAGES.filter((page) => page !== "decoding" || writes);
+    const pages = PAGES.filter((page) => page !== "decoding" || model.kind !== "encoder-only");
     this.tabs = pages.map((page) => {
-      const tab = make("button", {
-        type: "button",
-        role: "tab",
-        textContent: texts[`page_${page}`],
-        id: `tab-${page}`,
-      });
-      tab.addEventListener("click", () => this.turnTo(page));
+      const tab = press(texts[`page_${page}`], () => this.turnTo(page), { role: "tab", id: `tab-${page}` });
       tab.addEventListener("keydown", ({ key }) => {
         const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
-        if (by) this.tabs[(this.tabs.indexOf(tab) + by + this.tabs.length) % this.tabs.length].focus();
+        if (by) this.tabs.at((this.tabs.indexOf(tab) + by) % this.tabs.length).focus();
       });
       return tab;
     });
-    this.hint = make("p", { className: "hint says" });
+    this.hint = make("p", { className: "hint" });
     this.controls = make("div", { className: "row controls" });
     this.host = make("section", { className: "figure", role: "tabpanel", "aria-busy": "true" }, this.tokens);
-    this.arithmetics = make("div", { className: "arithmetics" });
     this.aloud = make("p", { className: "aloud", hidden: true });
-    this.panel = new HeadPanel({ state, texts, set: (changes) => this.set(changes) });
-    this.root.replaceChildren(
-      make(
-        "header",
-        {},
-        make("h1", { textContent: "Glassformer" }),
-        models,
-        this.examples,
-        ...this.lessonChoice(),
-        languageChoice,
-      ),
-      make(
-        "main",
-        {},
-        make("div", { className: "texts" }, this.sentence.parentElement, this.target.parentElement, this.pad),
-        this.shows,
-        this.progress,
-        this.answer,
-        make("nav", { role: "tablist" }, ...this.tabs),
-        this.hint,
-        this.controls,
-        this.aloud,
-        this.host,
-        this.panel.element,
-        this.arithmetics,
-      ),
-      this.foot(),
-      this.bar.element,
+    this.below = make("div");
+    const boxes = [this.sentence.parentElement, this.target.parentElement, this.pad];
+    const main = make(
+      "main",
+      {},
+      make("div", { className: "texts" }, ...boxes),
+      this.shows,
+      this.progress,
+      this.answer,
     );
+    const tabs = make("nav", { role: "tablist" }, ...this.tabs);
+    main.append(tabs, this.hint, this.controls, this.aloud, this.host, this.below);
+    const header = make("header", {}, make("h1", { textContent: "Glassformer" }), ...choices);
+    this.root.replaceChildren(header, main, this.foot(), this.bar.element);
     this.root.classList.toggle("in-lesson", Boolean(this.bar.lesson));
     this.bar.show();
     this.fillControls();
   }
 
-  // What a link names and only the app has, and where it is there.
-  sayRest(address) {
-    if (!address) return;
-    this.shows.hidden = false;
-    this.shows.replaceChildren(this.texts.rest, ...this.linkToApp(address));
-  }
-
-  linkToApp(address) {
-    if (!site.app) return [];
-    const href = `${site.app.replace(/\/$/, "")}/${address}`;
-    return [" ", make("a", { href, target: "_top", textContent: this.texts.in_the_app })];
-  }
-
-  // Where a step is that only the app has; `name`: of its page
-  elsewhere(name) {
-    const { lesson, number, step } = this.bar;
-    const place = `language=${this.state.language}&lesson=${lesson.name}&lesson_step=${number}`;
-    return [...rich(fill(this.texts.elsewhere, { page: name })), ...this.linkToApp(`${step.address}&${place}`)];
-  }
-
-  lessonChoice() {
-    if (!site.lessons.length) return [];
-    const { texts, state } = this;
-    const named = site.lessons.map(({ name, texts: said }) => [name, said[state.language].title]);
-    const start = (name) =>
-      name &&
-      this.openStep(
-        site.lessons.find((lesson) => lesson.name === name),
-        1,
-      );
-    return [this.select([["", texts.lessons], ...named], this.bar.lesson?.name ?? "", start, texts.lessons)];
-  }
-
-  openStep(lesson, number) {
-    if (!this.state.lesson) this.own = structuredClone(this.state); // what the reader comes back to
-    Object.assign(this.state, { lesson: lesson.name, step: number });
-    const { checkpoint } = this.state;
-    this.take(this.bar.step);
-    history.pushState(null, "", addressOf(this.state));
-    scrollTo(0, 0);
-    this.build();
-    if (checkpoint === this.state.checkpoint && this.opened) this.ask();
-    else this.open();
-  }
-
-  // The view of a step.
-  take({ page, place }) {
-    this.inside = null;
-    this.at = 0;
-    Object.assign(this.state, place, { page, forced: [], removed: [], cell: null });
-  }
-
-  leaveLesson(said = "") {
-    const { checkpoint, language } = this.state;
-    Object.assign(this.state, { ...openingOf(this.model), ...(this.own ?? {}), language, lesson: "", step: 1 });
-    this.own = null;
-    history.pushState(null, "", addressOf(this.state));
-    this.build();
-    this.shows.hidden = !said;
-    this.shows.textContent = said;
-    if (checkpoint === this.state.checkpoint) this.ask();
-    else this.open();
-  }
-
-  foot() {
-    const { texts } = this;
-    const copy = make("button", { type: "button", textContent: texts.share });
-    copy.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(location.href);
-      copy.textContent = texts.copied;
-      setTimeout(() => (copy.textContent = texts.share), 2000);
-    });
-    const row = make("div", { className: "row" }, copy);
-    if (site.app) {
-      this.toApp = make("a", { textContent: texts.in_the_app, target: "_top" });
-      row.append(this.toApp);
-    }
-    const about = make("p", { textContent: texts.about });
-    if (!site.licences) row.append(make("a", { href: "LICENSES.txt", textContent: texts.licences }));
-    const licences = make("summary", { textContent: texts.licences });
-    const all = site.licences ? make("details", {}, licences, make("pre", { textContent: site.licences })) : "";
-    return make("footer", {}, row, about, all);
-  }
-
-  select(options, value, chosen, label) {
-    const found = make("select", { "aria-label": label });
-    found.append(...options.map(([key, text]) => make("option", { value: key, textContent: text })));
-    found.value = value;
-    found.addEventListener("change", () => chosen(found.value));
-    return found;
-  }
-
-  area(label, value, name, placeholder = "") {
-    const found = make("textarea", { value, rows: 1, placeholder, spellcheck: false, name });
+  area(label, name, placeholder = "") {
+    const found = make("textarea", { value: this.state[name], rows: 1, placeholder, spellcheck: false, name });
     found.addEventListener("input", () => {
       // The state is what the box says, at once; only the model waits for another key.
       const { sentence, masked, isPlaced } = this.state;
       const kept = name !== "sentence" || isKept(masked, sentence, found.value);
       const opens = !isPlaced && !exampleOf(this.model, found.value);
-      Object.assign(this.state, { [name]: found.value, masked: kept ? masked : "", forced: [], cell: null, opens });
-      this.inside = null;
+      Object.assign(this.state, { [name]: found.value, masked: kept ? masked : "", forced: [], opens });
+      this.inside = this.unfold = null;
       this.keep();
       clearTimeout(this.typing);
       this.typing = setTimeout(() => this.ask(), TYPING);
@@ -534,6 +366,24 @@ class Site {
     make("label", {}, make("span", { textContent: label }), found);
     return found;
   }
+
+  foot() {
+    const { texts } = this;
+    const copy = press(texts.share, async () => {
+      await navigator.clipboard.writeText(location.href);
+      copy.textContent = texts.copied;
+      setTimeout(() => (copy.textContent = texts.share), 2000);
+    });
+    this.toApp = site.app ? make("a", { textContent: texts.in_the_app, target: "_top" }) : "";
+    const row = make("div", { className: "row" }, copy, this.toApp);
+    const about = make("p", { textContent: texts.about });
+    if (!site.licences) row.append(make("a", { href: "LICENSES.txt", textContent: texts.licences }));
+    const licences = make("summary", { textContent: texts.licences });
+    const all = site.licences ? make("details", {}, licences, make("pre", { textContent: site.licences })) : "";
+    return make("footer", {}, row, about, all);
+  }
+
+  // --- controls -------------------------------------------------------------------------------------------------------
 
   fillControls() {
     const { state, texts } = this;
@@ -545,181 +395,206 @@ class Site {
     this.host.setAttribute("aria-labelledby", `tab-${state.page}`);
     this.hint.textContent = texts[`hint_${state.page}`];
     if (this.toApp) this.toApp.href = appAddress(site.app, state);
-    const held = this.controls.contains(document.activeElement) ? document.activeElement.ariaLabel : null;
-    this.controls.replaceChildren(...this.controlsOf());
-    if (held) [...this.controls.querySelectorAll("select, button")].find((one) => one.ariaLabel === held)?.focus();
+    if (!this.opened) return this.controls.replaceChildren();
+    const ofPage = { attention: () => this.headControls(), decoding: () => this.stepControls() }[state.page];
+    refill(this.controls, ...this.maskedControls(), ...(ofPage?.() ?? []), ...this.removedControls());
   }
 
-  controlsOf() {
+  maskedControls() {
+    const { words = [], word } = this.found?.masked ?? {};
+    if (!words.length || this.bar.lesson) return [];
+    // A word that occurs several times has its number.
+    const numbered = words.map((one, k) => {
+      const count = words.slice(0, k + 1).filter((other) => other === one).length;
+      return [String(k), words.filter((other) => other === one).length > 1 ? `${one} (${count})` : one];
+    });
+    const { masked_word: label, masked_none: none } = this.texts;
+    const choose = (masked) => this.set({ masked });
+    return [labelled(label, [...numbered, [NONE, none]], word ? String(word.number) : NONE, choose)];
+  }
+
+  headControls() {
     const { state, texts, opened } = this;
-    if (!opened) return [];
-    const parts = [];
-    const { words, word } = this.found?.masked ?? { words: [] };
-    const labelled = (label, control) => make("label", {}, label, control);
-    const numbers = (count) => Array.from({ length: count }, (_, k) => [String(k), String(k)]);
-    const press = (text, action) => {
-      const button = make("button", { type: "button", textContent: text, ariaLabel: text });
-      button.addEventListener("click", action);
-      return button;
+    const kinds = opened.attentions.map(([stack, kind]) => [`${stack} ${kind}`, this.nameOf(stack, kind)]);
+    const choose = (value) => {
+      const [stack, kind] = value.split(" ");
+      this.set({ stack, kind, ...PLACED });
     };
-    if (words.length && !this.bar.lesson) {
-      const listed = words.map((text, k) => [String(k), numbered(words, k)]);
-      const choose = (masked) => this.set({ masked });
-      const chosen = word ? String(word.number) : NONE;
-      parts.push(
-        labelled(
-          texts.masked_word,
-          this.select([...listed, [NONE, texts.masked_none]], chosen, choose, texts.masked_word),
-        ),
-      );
-    }
-    if (state.page === "attention") {
-      const kinds = opened.attentions.map(([stack, kind]) => [
-        `${stack} ${kind}`,
-        opened.names[state.language][`${stack}.${kind}`],
-      ]);
-      const choose = (value) => {
-        const [stack, kind] = value.split(" ");
-        this.set({ stack, kind, cell: null, ...PLACED });
-      };
-      if (kinds.length > 1) parts.push(this.select(kinds, `${state.stack} ${state.kind}`, choose, texts.attention));
-      const layers = this.select(
-        numbers(opened.layers[state.stack]),
-        String(state.layer),
-        (layer) => this.set({ layer: Number(layer), ...PLACED }),
-        texts.layer,
-      );
-      const heads = this.select(
-        numbers(opened.heads),
-        String(state.head),
-        (head) => this.set({ head: Number(head), ...PLACED }),
-        texts.head,
-      );
-      const gone = state.removed.some((head) => String(head) === String(this.headHere()));
-      parts.push(labelled(texts.layer, layers), labelled(texts.head, heads));
-      parts.push(press(gone ? texts.restore : texts.remove, () => this.toggleHead(this.headHere())));
-    }
-    if (state.page === "decoding" && this.found?.choices.length) {
-      const step = Math.min(this.at ?? 0, this.found.choices.length - 1);
-      const taken = this.found.answer[step];
-      const options = this.found.choices[step].map(({ id, text }) => [String(id), text]);
-      const force = (id) => this.set({ forced: [...this.found.answer.slice(0, step), Number(id)], target: "" });
-      parts.push(
-        labelled(
-          fill(texts.instead, { step: step + 1 }),
-          this.select(options, String(taken), force, fill(texts.instead, { step: step + 1 })),
-        ),
-      );
-      if (state.forced.length) parts.push(press(texts.unforce, () => this.set({ forced: [] })));
-    }
-    if (state.removed.length) {
-      const chips = state.removed.map((head) => {
-        const [stack, kind, layer, number] = head;
-        const name = opened.names[state.language][`${stack}.${kind}`];
-        const chip = press(`${name} ${layer}.${number} ×`, () => this.toggleHead(head));
-        chip.className = "chip";
-        chip.title = texts.restore;
-        return chip;
-      });
-      parts.push(make("span", { className: "row" }, texts.removed, ...chips));
-      if (chips.length > 1) parts.push(press(texts.restore_all, () => this.set({ removed: [] })));
-    }
-    return parts;
+    const number = (name, count) => {
+      const options = Array.from({ length: count }, (_, k) => [String(k), String(k)]);
+      return labelled(texts[name], options, String(state[name]), (k) => this.set({ [name]: Number(k), ...PLACED }));
+    };
+    const here = [state.stack, state.kind, state.layer, state.head];
+    const isGone = state.removed.some((head) => String(head) === String(here));
+    return [
+      ...(kinds.length > 1 ? [select(kinds, `${state.stack} ${state.kind}`, choose, texts.attention)] : []),
+      number("layer", opened.layers[state.stack]),
+      number("head", opened.heads),
+      press(isGone ? texts.restore : texts.remove, () => this.toggleHead(here)),
+    ];
   }
 
-  headHere() {
-    const { stack, kind, layer, head } = this.state;
-    return [stack, kind, layer, head];
+  stepControls() {
+    if (!this.found?.choices.length) return [];
+    const { choices, answer } = this.found;
+    const step = Math.min(this.at ?? 0, choices.length - 1);
+    const options = choices[step].map(({ id, text }) => [String(id), text]);
+    const force = (id) => this.set({ forced: [...answer.slice(0, step), Number(id)], target: "" });
+    const label = fill(this.texts.instead, { step: step + 1 });
+    const unforce = press(this.texts.unforce, () => this.set({ forced: [] }));
+    return [labelled(label, options, String(answer[step]), force), ...(this.state.forced.length ? [unforce] : [])];
+  }
+
+  removedControls() {
+    const { removed } = this.state;
+    const { texts } = this;
+    if (!removed.length) return [];
+    const chips = removed.map((head) => {
+      const [stack, kind, layer, number] = head;
+      const name = `${this.nameOf(stack, kind)} ${layer}.${number} ×`;
+      return press(name, () => this.toggleHead(head), { className: "chip", title: texts.restore });
+    });
+    const all = press(texts.restore_all, () => this.set({ removed: [] }));
+    return [make("span", { className: "row" }, texts.removed, ...chips), ...(chips.length > 1 ? [all] : [])];
+  }
+
+  nameOf(stack, kind) {
+    return this.opened.names[this.state.language][`${stack}.${kind}`];
+  }
+
+  // --- what changes ---------------------------------------------------------------------------------------------------
+
+  set(changes) {
+    if ("removed" in changes || "target" in changes) this.inside = null;
+    Object.assign(this.state, changes);
+    this.fillControls();
+    this.ask();
   }
 
   toggleHead(head) {
-    const same = (other) => String(other) === String(head);
     const { removed } = this.state;
-    this.set({ removed: removed.some(same) ? removed.filter((one) => !same(one)) : [...removed, head], ...PLACED });
-  }
-
-  takeExample(example) {
-    const { place, sentence, target, shows } = example;
-    this.sentence.value = sentence;
-    this.target.value = target;
-    this.pad.show?.();
-    this.shows.hidden = false;
-    this.shows.textContent = shows[this.state.language];
-    this.set({ ...place, sentence, target, masked: "", forced: [], cell: null, opens: false });
-  }
-
-  // What the reader typed belongs to them: the next model that reads the like opens with it.
-  keep() {
-    const { sentence, target, lesson } = this.state;
-    const { picture, kind, examples } = this.model;
-    if (lesson) return;
-    const isExample = examples.some((one) => one.sentence === sentence && one.target === target);
-    const own = { ...this.typed.text, sentence, ...(kind === "encoder-decoder" ? { target } : {}) };
-    this.typed[picture ? "picture" : "text"] = isExample ? null : own;
-  }
-
-  change(checkpoint) {
-    this.keep();
-    this.state.checkpoint = checkpoint;
-    const { picture, kind } = this.model;
-    const typed = this.typed[picture ? "picture" : "text"];
-    Object.assign(this.state, openingOf(this.model), typed, kind === "encoder-decoder" ? {} : { target: "" }, {
-      forced: [],
-      removed: [],
-      masked: "",
-      isPlaced: false,
-      opens: Boolean(typed),
-      cell: null,
-      lesson: "",
-    });
-    this.opened = null;
-    this.build();
-    this.open();
+    const others = removed.filter((one) => String(one) !== String(head));
+    this.set({ removed: others.length < removed.length ? others : [...removed, head], ...PLACED });
   }
 
   turnTo(page) {
     if (page === this.state.page) return;
+    if (this.state.page === "overview") this.unfold = null;
     this.state.page = page;
-    this.arithmetics.replaceChildren();
     history.pushState(null, "", addressOf(this.state));
     this.fillControls();
     this.ask();
   }
 
-  set(changes, anew = false) {
-    if ("sentence" in changes || "removed" in changes || "target" in changes) this.inside = null;
-    Object.assign(this.state, changes);
-    if (anew) this.build();
-    this.fillControls();
-    this.ask();
+  // Builds the page anew after a change of the language, the model, or everything; `said`: what is told above the answer.
+  turn(change, said = "") {
+    const { checkpoint } = this.state;
+    change();
+    this.unfold = null;
+    this.build();
+    this.hintAt(said);
+    if (checkpoint === this.state.checkpoint && this.opened) this.ask();
+    else this.open();
   }
 
-  writeAddress() {
-    history.replaceState(null, "", addressOf(this.state));
-    if (this.toApp) this.toApp.href = appAddress(site.app, this.state);
+  takeExample(number) {
+    const { place, sentence, target, shows } = this.model.examples[number];
+    this.sentence.value = sentence;
+    this.target.value = target;
+    this.pad.show?.();
+    this.hintAt(shows[this.state.language]);
+    this.inside = null;
+    this.set({ ...place, sentence, target, masked: "", forced: [], opens: false });
   }
 
-  // Where the model cannot run: figures of it that Python recorded, as they are.
-  async showRecorded() {
-    this.panel.hide();
-    const recorded = this.model.recorded?.[this.state.language] ?? this.model.recorded?.en;
-    if (!recorded) return;
-    this.drawn = null;
-    const bytes = await fetch(recorded).then(
-      (response) => (response.ok ? response.arrayBuffer() : null),
-      () => null,
-    );
-    if (!bytes) return; // neither is there a network
-    this.answer.firstChild.append(` ${this.texts.recorded}`);
-    await this.draw(new Uint8Array(bytes), "recorded");
+  // What the reader typed belongs to them: the next model that reads the like opens with it.
+  keep() {
+    const { sentence, target, lesson } = this.state;
+    const { picture, examples } = this.model;
+    if (lesson) return;
+    const isExample = examples.some((one) => one.sentence === sentence && one.target === target);
+    const own = { ...this.typed.text, sentence, ...(this.isTranslator ? { target } : {}) };
+    this.typed[picture ? "picture" : "text"] = isExample ? null : own;
+  }
+
+  change(checkpoint) {
+    this.keep();
+    this.turn(() => {
+      this.state.checkpoint = checkpoint;
+      const typed = this.typed[this.model.picture ? "picture" : "text"];
+      const fresh = { forced: [], removed: [], masked: "", isPlaced: false, opens: Boolean(typed), lesson: "" };
+      Object.assign(this.state, openingOf(this.model), typed, this.isTranslator ? {} : { target: "" }, fresh);
+    });
+  }
+
+  // --- lessons --------------------------------------------------------------------------------------------------------
+
+  openStep(lesson, number) {
+    if (!this.state.lesson) this.own = structuredClone(this.state); // what the reader comes back to
+    this.turn(() => {
+      Object.assign(this.state, { lesson: lesson.name, step: number });
+      this.take(this.bar.step);
+      history.pushState(null, "", addressOf(this.state));
+    });
+    scrollTo(0, 0);
+  }
+
+  // The view of a step.
+  take({ page, place }) {
+    this.inside = null;
+    this.at = 0;
+    Object.assign(this.state, place, { page, forced: [], removed: [] });
+  }
+
+  leaveLesson(said = "") {
+    this.turn(() => {
+      const { language } = this.state;
+      Object.assign(this.state, { ...openingOf(this.model), ...this.own, language, lesson: "", step: 1 });
+      this.own = null;
+      history.pushState(null, "", addressOf(this.state));
+    }, said);
+  }
+
+  // Where a step is that only the app has; `name`: of its page
+  elsewhere(name) {
+    const { lesson, number, step } = this.bar;
+    const place = `language=${this.state.language}&lesson=${lesson.name}&lesson_step=${number}`;
+    return [...rich(fill(this.texts.elsewhere, { page: name })), ...this.linkToApp(`${step.address}&${place}`)];
+  }
+
+  linkToApp(address) {
+    if (!site.app) return [];
+    const href = `${site.app.replace(/\/$/, "")}/${address}`;
+    return [" ", make("a", { href, target: "_top", textContent: this.texts.in_the_app })];
   }
 }
 
-// A word that occurs several times has its number.
-function numbered(words, k) {
-  const isRepeated = words.filter((word) => word === words[k]).length > 1;
-  return isRepeated ? `${words[k]} (${words.slice(0, k + 1).filter((word) => word === words[k]).length})` : words[k];
+// --- elements ---------------------------------------------------------------------------------------------------------
+
+function press(textContent, action, more = {}) {
+  const button = make("button", { type: "button", textContent, ariaLabel: textContent, ...more });
+  button.addEventListener("click", action);
+  return button;
 }
+
+function select(options, value, chosen, label, className = "") {
+  const found = make("select", { "aria-label": label, className });
+  found.append(...options.map(([key, text]) => make("option", { value: key, textContent: text })));
+  found.value = value;
+  found.addEventListener("change", () => chosen(found.value));
+  return found;
+}
+
+const labelled = (label, ...choice) => make("label", {}, label, select(...choice, label));
+
+// What had the focus has it again.
+function refill(element, ...children) {
+  const held = element.contains(document.activeElement) ? document.activeElement.ariaLabel : null;
+  element.replaceChildren(...children);
+  if (held) [...element.querySelectorAll("select, button")].find((one) => one.ariaLabel === held)?.focus();
+}
+
+// --- where the page is ------------------------------------------------------------------------------------------------
 
 // A file on a disk keeps its query: there, the view is behind the #.
 const inFile = location.protocol === "file:";
@@ -736,7 +611,7 @@ const canRun = () => typeof WebAssembly === "object" && WebAssembly.validate(new
 const absolute = (file) => ({ ...file, path: new URL(file.path ?? file.name, location.href).href });
 
 // The drawings' script, which an exported page holds a copy of.
-async function lazyScript() {
+async function loadScript() {
   if (site.canvas) return fromBase64(site.canvas);
   const response = await fetch("canvas.bin");
   return new Uint8Array(await response.arrayBuffer());

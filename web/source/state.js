@@ -34,7 +34,6 @@ export function readState(search, { models, lessons }, languages) {
     lesson: lessons.find(({ name }) => name === asked.get("lesson"))?.name ?? "",
     step: whole(asked.get("lesson_step") ?? "") || 1,
     masked: asked.get("masked") ?? "",
-    cell: null,
     isPlaced: PLACE.some((name) => asked.has(name)),
   };
   if (!VIEW.some((name) => asked.has(name))) return { ...state, ...openingOf(model) };
@@ -75,6 +74,7 @@ export function openingOf(model) {
 }
 
 export const headOf = ({ stack, kind, layer, head }) => ({ stack, kind, layer, head });
+export const placeOf = (state) => ({ ...headOf(state), token: state.token });
 
 // "zero:decoder.1.cross.3", as transformer/runs/edit_specs.py writes it -> [stack, kind, layer, head]
 function parseRemoved(spec) {

@@ -2,10 +2,9 @@
 
 import { fetchFiles } from "./files.js";
 import { Figures } from "./figures.js";
-import { answerLogP, effectOf, readAloud, whatIsPredicted } from "./head_facts.js";
+import { effectOf, readAloud } from "./head_facts.js";
 import { maskedWord, wordsIn } from "./masked_word.js";
 import { InputProblem, Model, begin } from "./model.js";
-import { strongestRow } from "./strongest_pair.js";
 
 let model = null;
 let last = {}; // the runs that were computed last: another layer or figure of them needs no pass
@@ -49,58 +48,22 @@ async function runOf(name, request, id) {
   return last[name].found;
 }
 
-// The same tokens again, so that only what is changed differs.
-const again = (request, found) => ({
-  ...request,
-  ...(found.answer ? { answer: found.answer } : { chosen: found.prediction?.map(({ id }) => id) ?? [found.chosen] }),
-});
-
-// What the answer loses without one more head.
-async function effect(figures, request, found, [stack, kind, layer, head], id) {
-  const { language, facts: texts } = figures.texts;
-  if (figures.rows().everywhere && !model.writes) return effectOf(null, null, texts);
-  const removed = [...request.removed, [stack, kind, layer, head]];
-  const without = await runOf("effect", again({ ...request, removed }, found), id);
-  if (!without) return without;
-  const [before, after] = [found, without].map((one) => answerLogP(new Figures(model, one, language)));
-  return effectOf(before, after, texts, whatIsPredicted(figures));
-}
-
-// Beside the map of a head: its row in a sentence, what is lost without it, and the output of the whole model.
-async function besides({ shown, request, found, figures, id }) {
-  const said = {};
-  const { attentionMap: map } = shown;
-  if (map?.chosen !== undefined) said.aloud = readAloud(figures, { ...map, row: map.chosen });
-  if (shown.effect) said.effect = await effect(figures, request, found, shown.effect, id);
-  if (request.removed?.length) {
-    const whole = await runOf("whole", { ...request, removed: [] }, id);
-    if (!whole) return null;
-    said.whole = whole.text;
-  }
-  return said;
-}
-
-// A token of the map that this sentence does not have is corrected.
-function fitted(shown, found) {
-  const { attentionMap: map } = shown;
-  const end = map && found.stacks[map.stack].length - 1;
-  return map?.chosen > end ? { ...shown, attentionMap: { ...map, chosen: end } } : shown;
-}
-
-// Where a sentence opens for which nobody has chosen a head: at that of the opening.
-function openingPlace(found, place) {
-  return { ...place, token: strongestRow(new Figures(model, found, "en"), place) };
-}
-
-// What is shown, at another place.
-function movedTo({ stack, kind, layer, head, token }, shown) {
-  const at = { stack, kind, layer, head };
-  const moved = { ...shown };
-  for (const name of ["attentionMap", "overview"]) if (shown[name]) moved[name] = { ...shown[name], ...at };
-  if (shown.attentionMap) moved.attentionMap.chosen = token;
-  if (shown.effect) moved.effect = [stack, kind, layer, head];
-  if (shown.livingPicture) moved.livingPicture = { ...shown.livingPicture, begin: { ...at, token } };
-  return moved;
+// Beside the map of a head: its row in a sentence, and what the output loses without the head.
+async function headFacts(figures, place, id) {
+  const found = figures.run;
+  const { request } = found;
+  const { stack, kind, layer, head } = place;
+  const here = [stack, kind, layer, head];
+  const facts = { aloud: readAloud(figures, place) };
+  if (request.removed.some((one) => String(one) === String(here))) return facts;
+  if (figures.predicted.everywhere && !model.writes) return { ...facts, effect: effectOf(figures, null) };
+  // The same tokens again, so that only what is changed differs.
+  const without = await runOf(
+    "effect",
+    { ...request, answer: found.answer, chosen: found.chosen, removed: [...request.removed, here] },
+    id,
+  );
+  return without && { ...facts, effect: effectOf(figures, without) };
 }
 
 // What the model reads: a sentence for a model that fills in blanks has one.
@@ -115,34 +78,41 @@ function withBlank({ masked: chosen, ...request }) {
   ];
 }
 
-async function run({ id, request: typed, shown: wanted, language, opensAt }) {
-  const [request, blank] = withBlank(typed);
+// view: { page, place, opens, … } as a method of Figures takes it. Where a sentence `opens`, nobody has chosen a token: it is
+// that with the head's largest weight. A token that the sentence does not have is corrected.
+async function run({ id, request: typed, view, language }) {
+  const [request, masked] = withBlank(typed);
   const found = await runOf("original", request, id);
   if (!found) return;
-  const place = opensAt && openingPlace(found, opensAt);
-  const asked = place ? movedTo(place, wanted) : wanted;
   const figures = new Figures(model, found, language);
-  const shown = fitted(asked, found);
-  const bytes = {};
-  for (const [name, options] of Object.entries(shown)) if (name !== "effect") bytes[name] = figures[name](options);
-  const more = await besides({ shown, request, found, figures, id });
-  if (!more) return;
+  const {
+    page,
+    opens,
+    place: { stack, kind, layer, head, token },
+  } = view;
+  const strongest = found.outputs[`strongest.${stack}.${kind}`].values[layer * model.described.heads + head];
+  const place = { ...view.place, token: opens ? strongest : Math.min(token, found.stacks[stack].length - 1) };
+  const figure = figures[page]?.({ ...view, place });
+  const facts = page === "attention" ? await headFacts(figures, place, id) : {};
+  const whole = request.removed.length ? await runOf("whole", { ...request, removed: [] }, id) : {};
+  if (!facts || !whole) return;
   postMessage(
     {
       done: id,
-      figures: bytes,
-      ...more,
-      masked: blank,
+      figure,
+      ...facts,
+      whole: whole.text,
+      masked,
       place,
       text: found.text,
       finished: found.finished,
       unfinished: figures.texts.messages.unfinished.replace("{count}", found.answer?.length),
       answer: found.answer ?? [],
-      choices: shown.steps ? figures.choices() : [],
+      choices: page === "decoding" ? figures.choices() : [],
       stacks: found.stacks,
       prediction: found.prediction,
     },
-    Object.values(bytes).map(({ buffer }) => buffer),
+    figure ? [figure.buffer] : [],
   );
 }
 
