@@ -172,7 +172,6 @@ export class Figures {
     });
   }
 
-  // Every head, with every digit of its weights.
   heads({ place }) {
     const arrays = {};
     const parts = this.texts.overview.parts.map((part, index) => {

@@ -81,7 +81,6 @@ export class LessonBar {
     const { texts } = this.site;
     const { question, choices, hint } = this.words;
     const chosen = this.tried[this.tried.length - 1];
-    const feedback = chosen === undefined ? "" : this.feedback(chosen);
     const group = make("fieldset", {}, make("legend", {}, ...rich(question)));
     for (const option of this.step.order.filter((one) => !this.tried.includes(one))) {
       const input = make("input", { type: "radio", name: "lesson option", value: String(option) });
@@ -98,15 +97,8 @@ export class LessonBar {
       },
       { disabled: true },
     );
-    const said = feedback
-      ? make(
-          "p",
-          { role: "status", tabIndex: -1 },
-          ...feedback,
-          ...(hint ? [make("b", { textContent: ` ${texts.hint} ` })] : []),
-          ...rich(hint),
-        )
-      : "";
+    const leads = hint ? [make("b", { textContent: ` ${texts.hint} ` }), ...rich(hint)] : [];
+    const said = chosen === undefined ? "" : status(...this.feedback(chosen), ...leads);
     return make("div", {}, said, group, check);
   }
 
@@ -127,7 +119,7 @@ export class LessonBar {
     const said = texts[right ? "right" : "wrong"].replace("{answer}", sentence(choices[0]).replace(/\.$/, ""));
     const before = right ? [make("span", { className: "right", textContent: "✓ " })] : [...this.feedback(last), " "];
     const asked = make("b", {}, ...rich(this.words.question));
-    return make("p", { role: "status", tabIndex: -1 }, asked, " ", ...before, ...rich(`${said} ${explanation}`));
+    return status(asked, " ", ...before, ...rich(`${said} ${explanation}`));
   }
 
   go(number) {
@@ -148,6 +140,8 @@ export class LessonBar {
     return button;
   }
 }
+
+const status = (...parts) => make("p", { role: "status", tabIndex: -1 }, ...parts);
 
 // An option that is a sentence has its own full stop.
 const sentence = (option) => (/[.…?]$/.test(option) ? option : `${option}.`);

@@ -26,24 +26,16 @@ addEventListener("activate", (event) => {
   );
 });
 
-// This page's own addresses, which any query may follow, and the file that each of them shows. Whatever else lies beside
-// or below the page, a blog or another page, is the server's.
-const OWN = new Map(
-  [["./", "index.html"], ...SHELL.files.map((file) => [file, file])].map(([address, file]) => [
-    new URL(address, location).pathname,
-    file,
-  ]),
-);
-
 addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
-  const file = OWN.get(pathname);
+  // Whatever else lies beside or below the page, a blog or another page, is the server's.
+  const file = ["./", ...SHELL.files].find((name) => new URL(name, location).pathname === pathname);
   if (request.method !== "GET" || origin !== location.origin || !file) return;
   event.respondWith(
     caches
       .open(NAME)
-      .then((cache) => cache.match(file))
+      .then((cache) => cache.match(file === "./" ? "index.html" : file))
       .then((kept) => kept ?? fetch(request)),
   );
 });

@@ -53,12 +53,12 @@ class Site {
 
   startWorker() {
     this.worker?.terminate();
-    if (!canRun()) return this.fail(this.texts.no_wasm);
+    if (!canRun()) return this.fail("", this.texts.no_wasm);
     this.worker = globalThis.glassformerWorker
       ? new Worker(globalThis.glassformerWorker) // in the single file
       : new Worker("worker.js", { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.hear(data));
-    this.worker.addEventListener("error", ({ message }) => this.failToLoad(message || "worker.js"));
+    this.worker.addEventListener("error", ({ message }) => this.fail(message || "worker.js"));
     this.open();
   }
 
@@ -115,17 +115,13 @@ class Site {
     } else if (data.done) await this.show(data);
     else {
       this.host.setAttribute("aria-busy", "false");
-      if (data.opening) this.failToLoad(data.broken);
+      if (data.opening) this.fail(data.broken);
       else this.say(data.said ?? fill(this.texts.broken, { problem: data.broken }), true);
     }
   }
 
-  failToLoad(problem) {
-    this.fail(fill(this.texts.failed, { problem }));
-  }
-
   // Where the model cannot run: why, and a figure of it that Python recorded, if it can be had.
-  async fail(said) {
+  async fail(problem, said = fill(this.texts.failed, { problem })) {
     this.progress.hidden = true;
     this.say(said, true);
     this.answer.append(

@@ -1,5 +1,6 @@
 // The model's own thread. Asked: { open } and { run }; answered: { progress }, { opened }, { done } and { problem }.
 
+import { fill } from "../../charts/canvas/source/toolkit/words.js";
 import { fetchFiles } from "./files.js";
 import { Figures } from "./figures.js";
 import { effectOf, readAloud } from "./head_facts.js";
@@ -10,8 +11,6 @@ let model = null;
 let last = {}; // the runs that were computed last: another layer or figure of them needs no pass
 let newest = 0;
 let begun = false;
-
-const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 async function open({ id, files, runtime }) {
   model = null;
@@ -37,7 +36,7 @@ async function runOf(name, request, id) {
     let asked = performance.now();
     const stopped = async () => {
       if (performance.now() - asked < 30) return false;
-      await pause(); // lets a newer request in
+      await new Promise((resolve) => setTimeout(resolve)); // lets a newer request in
       asked = performance.now();
       return newest !== id;
     };
@@ -58,11 +57,8 @@ async function headFacts(figures, place, id) {
   if (request.removed.some((one) => String(one) === String(here))) return facts;
   if (figures.predicted.everywhere && !model.writes) return { ...facts, effect: effectOf(figures, null) };
   // The same tokens again, so that only what is changed differs.
-  const without = await runOf(
-    "effect",
-    { ...request, answer: found.answer, chosen: found.chosen, removed: [...request.removed, here] },
-    id,
-  );
+  const same = { answer: found.answer, chosen: found.chosen };
+  const without = await runOf("effect", { ...request, ...same, removed: [...request.removed, here] }, id);
   return without && { ...facts, effect: effectOf(figures, without) };
 }
 
@@ -124,11 +120,9 @@ async function answer(message) {
     const id = message.open?.id ?? message.run?.id;
     if (error instanceof InputProblem) {
       const { messages } = model.described.languages[message.run.language] ?? model.described.languages.en;
-      const values = { ...error.values, what: messages[error.values.what] };
-      const said = messages[error.message].replace(/\{(\w+)\}/g, (place, name) =>
-        typeof values[name] === "number" ? values[name].toLocaleString(message.run.language) : (values[name] ?? place),
-      );
-      postMessage({ problem: id, said });
+      const written = (value) => messages[value] ?? value.toLocaleString(message.run.language);
+      const values = Object.entries(error.values).map(([name, value]) => [name, written(value)]);
+      postMessage({ problem: id, said: fill(messages[error.message], Object.fromEntries(values)) });
     } else postMessage({ problem: id, opening: Boolean(message.open), broken: String(error?.message ?? error) });
   }
 }
