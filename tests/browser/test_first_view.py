@@ -31,11 +31,12 @@ _COUNT = """() => {
     [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);
   const operable = "button, a[href], input, textarea, select, summary, [role=tab], [role=slider], [role=combobox]";
   const [main, side] = ["stMain", "stSidebar"].map((id) => document.querySelector(`[data-testid=${id}]`));
-  const found = [main, side].filter(Boolean).flatMap(all).filter((node) => node.matches(operable) && onScreen(node));
+  const isArrow = (node) => node.matches("[data-testid=stSelectbox] button"); // of a list, which is one control
+  const found = [main, side].filter(Boolean).flatMap(all)
+    .filter((node) => node.matches(operable) && !isArrow(node) && onScreen(node));
   const controls = found.filter((node) => !found.some((other) => other !== node && other.contains(node)));
   const groups = new Set(controls.map((node) => {
-    const group = node.closest(["[role=radiogroup]", "[role=tablist]", "[data-testid=stButtonGroup]",
-      "[data-testid=stSelectbox]"].join());
+    const group = node.closest("[role=radiogroup], [role=tablist], [data-testid=stButtonGroup]");
     if (group) return group;
     const alike = [...(node.parentElement?.children ?? [])].filter((one) => one.classList[0] === node.classList[0]);
     return alike.length > 3 ? node.parentElement : node;
