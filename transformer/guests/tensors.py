@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from math import isfinite, prod
 from pathlib import Path
@@ -69,6 +69,7 @@ class FolderTensors:
                     raise CheckpointError(f"{folder} holds {name[:200]} twice")
                 check_type(file, full, tensor.type)
                 stored[name], self._names[name], self._files[name] = tensor, full, opened
+        changes = {_stored_name(name, self._names.values()): change for name, change in changes.items()}
         self._changes = {name: changes[full] for name, full in self._names.items() if full in changes}
         self.shapes = {name: tensor.shape for name, tensor in stored.items()}
         self.halves = frozenset(name for name, tensor in stored.items() if tensor.type in HALVES) - self._changes.keys()
@@ -82,6 +83,15 @@ class FolderTensors:
     def name_in_file(self, name: str) -> str:
         """Return the name of a tensor in the file."""
         return self._names[name]
+
+
+def _stored_name(name: str, stored: Collection[str]) -> str:
+    """Return the stored name of a tensor that an adapter changes; either may lack the model's prefix."""
+    if name in stored:
+        return name
+    inner = name.partition(".")[2]
+    longer = [each for each in stored if each.partition(".")[2] == name]
+    return inner if inner in stored else longer[0] if len(longer) == 1 else name
 
 
 def _is_of_text(name: str) -> bool:

@@ -65,6 +65,15 @@ def test_an_adapter_opens_as_the_merged_model(tmp_path: Path, case: str, ending:
     assert abs(logits[0] - logits[1]).max() > 1e-4
 
 
+def test_a_base_whose_tensors_lack_the_prefix_of_the_model_is_changed_too(tmp_path: Path) -> None:
+    """As in the GPT-2 of the hub: the adapter says transformer.h.0, the file h.0."""
+    base = foreign_checkpoint("hf-gpt2", tmp_path)
+    expected = transformer.load(write_adapter(tmp_path / "adapter", base, "c_attn", fan_in_fan_out=True))
+    file = base / "model.safetensors"
+    save_file({name.removeprefix("transformer."): tensor for name, tensor in load_file(file).items()}, file)
+    assert same_weights(transformer.load(tmp_path / "adapter"), expected)
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
