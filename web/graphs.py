@@ -251,7 +251,7 @@ class StackGraph(nn.Module):
 
 
 def _with_chosen(best: Tensor, chosen: Tensor) -> Tensor:
-    """Return the ids ``best`` [position, rank], the last replaced where ``chosen`` [position, 1] is not among them."""
+    """Return ``best`` [position, rank], the last replaced by ``chosen`` [position, 1] where it is missing."""
     is_listed = (best == chosen).any(-1, keepdim=True)
     is_last = torch.arange(best.shape[-1]) == best.shape[-1] - 1
     return torch.where(is_last & ~is_listed, chosen, best)
@@ -263,7 +263,7 @@ def _in_uint16(weights: Tensor) -> Tensor:
 
 
 def _strongest_rows(weights: Tensor, allowed: Tensor, sinks: Tensor, kind: str) -> Tensor:
-    """Return the row of each head's largest weight from one token to another, as ``AttentionView.strongest_pair``.
+    """Return the row of each head's largest weight between two tokens (``strongest_pair``).
 
     Args:
         weights: [layer, head, query, key].

@@ -1,4 +1,4 @@
-"""Write the payloads of tests/drawings/payloads anew: small, fixed data for the drawings' tests in node.
+"""Write tests/drawings/payloads anew: small, fixed data for the drawings' tests in node.
 
     python -m tests.drawings.record
 

@@ -1,4 +1,4 @@
-"""The drawings of the browser, tested in node: their marks, what the pointer and the keyboard find, their files."""
+"""The drawings, tested in node: their marks, what pointer and keyboard find, their files."""
 
 import shutil
 import subprocess

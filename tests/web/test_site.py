@@ -94,7 +94,7 @@ class Site:
         assert self.errors == []
 
     def ask(self, sentence: str, page: str, *, target: str = "", language: str = "en", **view: Any) -> dict[str, Any]:
-        """Return the worker's answer, with the packed ``figure`` of a page; ``view`` may have ``removed`` heads."""
+        """Return the worker's answer with a page's packed ``figure``; ``view`` may have ``removed`` heads."""
         request = {"sentence": sentence, "target": target, "forced": [], "removed": view.pop("removed", [])}
         view = {"place": PLACE, **view, "page": page}
         said = self.page.evaluate(ASK, {"request": request, "view": view, "language": language})
@@ -433,7 +433,7 @@ def test_a_digit_is_drawn_and_read(site: Site) -> None:
 
 
 def test_a_typed_sentence_survives_a_change_of_language_and_of_model(site: Site) -> None:
-    """Also one that comes sooner after the last key than the model runs, and a detour through a model of images."""
+    """Also one soon after the last key, and a detour through a model of images."""
     site.open("?checkpoint=tiny-translator&language=en")
     page, box = site.page, site.page.locator("textarea[name=sentence]")
 

@@ -105,7 +105,7 @@ def _their_pass(model: GuestModel, given: Mapping[str, Tensor]) -> Any:
 
 @contextmanager
 def _own_code(network: Any) -> Iterator[None]:
-    """Let ``network`` compute attention by its eager code, and remove the hooks by which it collects its maps."""
+    """Let ``network`` compute attention by its eager code, without the hooks that collect its maps."""
     registered, modules = network.config._attn_implementation, list(network.modules())
     before = [set(module._forward_hooks) for module in modules]
     can_change = registered != "eager" and network._can_set_attn_implementation()  # the others are always eager

@@ -709,7 +709,7 @@ class _Hooks(_Watch):
 
 
 def connect_bias(model: GuestModel, name: str, found: FoundStack, bias: parts.SharedBias) -> None:
-    """Record what a guest reads of its table of relative positions, [query, key, head], through ``bias.values``."""
+    """Record what a guest reads of its table of relative positions, [query, key, head]."""
 
     def show(_: GuestPass, __: Tensor, output: Tensor) -> Tensor:
         given = output.permute(2, 0, 1)[None]

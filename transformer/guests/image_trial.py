@@ -59,7 +59,7 @@ def _position_rows(trial: Trial, stack: FoundStack, read: Tensor, image: ImageIn
 
 
 def _has_table(network: nn.Module, rows: Tensor) -> bool:
-    """Whether a network has a trained table of rows as wide as ``rows``, perhaps for another size of images."""
+    """Whether a network has a trained table as wide as ``rows``, perhaps for another size of images."""
     tables = [each.weight for each in network.modules() if isinstance(each, nn.Embedding)]
     tables += [each for each in network.parameters() if each.ndim == 3 and len(each) == 1]
     return any(each.requires_grad and each.shape[-1] == rows.shape[-1] and each.shape[-2] > 3 for each in tables)

@@ -144,7 +144,7 @@ def _config(path: Path, fields: dict) -> GuestConfig:
 
 
 def _body(architecture: str, fields: Mapping[str, Any]) -> str:
-    """Return the class without the head of ``architecture`` if this head is not shown, else ``architecture``.
+    """Return the class without its head if this head is not shown, else ``architecture``.
 
     These are heads that mark spans or tokens, that predict numbers or several classes at once, or that classify a text
     by a model that continues it.

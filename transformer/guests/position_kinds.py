@@ -74,7 +74,7 @@ def _rotary(network: nn.Module, attention: FoundAttention) -> nn.Module | None:
 
 
 def _level_pass(model: GuestModel, stacks: Mapping[str, FoundStack], given: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Record two texts of one token each; every layer reads the first vector of one and the last of the other."""
+    """Record two texts of one token; every layer reads the first vector of one, the last of the other."""
 
     def level(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         stream = args[0] if args else kwargs["hidden_states"]

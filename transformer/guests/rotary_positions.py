@@ -1,4 +1,4 @@
-"""Rotary positions of a guest: frequencies read from its network, and proved on the queries of a trial pass."""
+"""Rotary positions of a guest: frequencies of its network, proved on the queries of a trial pass."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def rotate(heads: Tensor, angle: Tensor, rotary: Rotary, *, factor: float | None
 
 
 def rotary_of_query(network: nn.Module, unturned: Tensor, query: Tensor) -> Rotary | None:
-    """Return the rotation of a network that takes ``unturned`` to ``query``, or None if none of its tables does.
+    """Return the rotation of a network that takes ``unturned`` to ``query``, or ``None``.
 
     Args:
         network: The network, in whose modules the frequencies lie.

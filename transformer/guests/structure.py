@@ -356,7 +356,7 @@ def _is_row(table: Event, row: Tensor) -> bool:
 
 
 def kind_of_rows(table: Tensor, offset: int, *, trained: bool) -> tuple[str, tuple[int, float] | None]:
-    """Return the kind of the rows from ``offset`` on, and the numbers of their sines if these precede the cosines."""
+    """Return the kind of the rows from ``offset`` on, and how many sines precede the cosines, if they do."""
     rows, width = table[offset : offset + 256], table.shape[-1]
     if offset == 0 and width % 2 == 0 and close(rows, sinusoidal_encoding(len(rows), width)):
         return "sinusoidal", None

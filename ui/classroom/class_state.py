@@ -199,7 +199,7 @@ def renew(state: Class, *, now: float) -> Class:
 
 
 def ask(state: Class, question: Question) -> Class:
-    """Send a question to everybody, with its texts shortened to the limits, unless another one is being asked.
+    """Send a question, its texts shortened to the limits, unless another one is being asked.
 
     Raises:
         ValueError: If it has one option or more than six, or if its answer is none of them.

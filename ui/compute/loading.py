@@ -300,7 +300,7 @@ def _translates(name: str) -> bool:
 
 @once_a_run
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return name, size and modification time of every file that may determine a model; they change if it is retrained.
+    """Return name, size and time of every file that may determine a model; they show a retrained one.
 
     For an adapter, this includes the files of its base.
     """

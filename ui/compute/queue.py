@@ -1,4 +1,4 @@
-"""The queue in which everything waits that a server does for a limited number at a time. No Streamlit here.
+"""The queue for everything that a server does for a limited number at a time; no Streamlit.
 
 Long computations wait in one (``ui/compute/jobs.py``), and so do the scripts of pages when a whole class clicks at
 once, and visitors of a server that is full (``ui/shell/admission.py``).

@@ -328,7 +328,7 @@ def page(
 
 @contextmanager
 def _skeleton(page: str) -> Iterator[None]:
-    """Show a skeleton in place of a page that has just been opened, while its model and its trace are not there."""
+    """Show a skeleton in place of a page that was just opened, until its model and trace are there."""
     place = st.empty()
     if st.session_state.get(_OPENED) != page:
         with place:

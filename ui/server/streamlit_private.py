@@ -1,4 +1,4 @@
-"""All uses of undocumented parts of Streamlit, each with its reason; ``requirements.in`` pins the minor version.
+"""All uses of undocumented parts of Streamlit, each with its reason; the minor version is pinned.
 
 Besides these, style sheets find Streamlit's own elements by their ``data-testid``, and ``deploy/warm_up.py`` opens the
 first pages with the messages and the runtime that are imported here.
@@ -99,14 +99,14 @@ def rerun(session: str) -> None:
 
 
 def ignore_settings_of_current_folder(app: Path) -> None:
-    """Read ``.streamlit/config.toml`` beside ``app`` only: one in a downloaded folder could admit other sites."""
+    """Read ``.streamlit/config.toml`` beside ``app`` only: a downloaded one could admit other sites."""
     file_util.get_project_streamlit_file_path = lambda *names: str(app.joinpath(".streamlit", *names))
 
 
 def check_requests(
     check: Callable[[str, Scope, Receive, Send, Callable[..., Awaitable[None]]], Awaitable[None]],
 ) -> None:
-    """Let ``check(path, scope, receive, send, pass_on)`` handle requests from now on, also of a running server.
+    """Let ``check(path, scope, receive, send, pass_on)`` handle requests, also of a running server.
 
     ``path`` is that of Streamlit's route, with the names of its parameters; ``pass_on(scope, receive, send)`` lets
     Streamlit answer.

@@ -314,7 +314,7 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
 
 
 def _own_text_for(checkpoint: str, focus: Focus) -> str:
-    """Return the reader's sentence for the first model that reads text after one that read an image; "" if none.
+    """Return the reader's sentence for the first model of text after one of images; "" if none.
 
     It is remembered when the reader chooses a model that reads images.
     """

@@ -1,4 +1,4 @@
-"""Selectors for stack, kind of attention, layer and head, beside the sentence on the pages that need them."""
+"""Selectors for stack, kind of attention, layer and head, beside the sentence."""
 
 from collections.abc import Callable, Sequence
 

@@ -35,7 +35,7 @@ def is_sentence_read() -> bool:
 
 
 def sentence_box() -> None:
-    """Draw the box once per run, before the page: it is the same on all pages, so it stays while another one opens."""
+    """Draw the box once per run, before the page, so that it stays while another page opens."""
     focus = shared_focus.current()
     config = readable_config(focus.checkpoint)
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="sentence row"):

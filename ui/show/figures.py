@@ -262,7 +262,7 @@ def _source_of(thing: Callable | type) -> Source:
 
 
 def show_code(name: str, code: Callable[[], str], *things: Callable | type) -> None:
-    """Show, in one fold, Python that gives the page's numbers outside the app, and the source of what it calls.
+    """Show, in one fold, Python that gives the page's numbers, and the source of what it calls.
 
     It is not shown during a presentation. ``name`` is unique on the page.
     """

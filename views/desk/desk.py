@@ -1,4 +1,4 @@
-"""The instructor's desk: how to join, who is where, the question and its answers, the scores and the end."""
+"""The instructor's desk: joining, who is where, the question with its answers, scores, the end."""
 
 import time
 from collections import Counter
@@ -152,7 +152,7 @@ def _students(p: Page, state: Class, where: dict[str, str]) -> None:
 
 @partial(fragment, run_every=POLL)
 def question_panel(p: Page) -> None:
-    """Draw the question that is being asked, or the form of the next one; the same at every instructor's desk."""
+    """Draw the question that is being asked, or the form of the next one, the same at every desk."""
     with guard():
         if (state := desk_session.renewed_or_left()) is None:
             return
@@ -194,7 +194,7 @@ def _step_button(p: Page, name: str, change: Change, *, kind: str = "secondary")
 
 
 def answer_bars(question: Question) -> str:
-    """Return a list of answers in HTML, each with its number and a bar; the correct one is marked once it is solved.
+    """Return the answers in HTML, each with its number and a bar; once solved, the correct one is marked.
 
     A list holds long options, and screen readers read it. It has a row per option, or per text by frequency.
     """

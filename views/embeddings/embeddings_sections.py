@@ -1,4 +1,4 @@
-"""The sections of the Embeddings page: rows of E, one lookup, neighbours, map, analogies; patches of an image."""
+"""The sections of Embeddings: rows of E, one lookup, neighbours, map, analogies; image patches."""
 
 import numpy as np
 import streamlit as st

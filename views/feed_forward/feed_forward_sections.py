@@ -287,7 +287,7 @@ def _claim(p: Page, one: OneUnit) -> str:
 
 
 def _effect_on_output(p: Page, one: OneUnit) -> str:
-    """Say which token of the output the unit changes most, a word if there is one; "" if too little changes."""
+    """Say which token of the output the unit changes most, preferably a word; "" for small changes."""
     found = p.calc(unit_effect_on_output, p.trace, one.stack, one.layer, one.unit, name="output", wait="wait.again")
     if found is None:
         return ""

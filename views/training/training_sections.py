@@ -1,4 +1,4 @@
-"""The sections of the Training page about a finished run: its curves, and one sentence through training."""
+"""The sections of Training about a finished run: its curves, one sentence through training."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -225,7 +225,7 @@ def _without_snapshots(p: Page) -> str:
 
 
 def _shown(p: Page, *, say: bool = False) -> Shown:
-    """Return the model at every step; a snapshot that cannot be opened is left out, with a sentence to ``say`` so."""
+    """Return the model at every step; ``say`` which snapshots cannot be opened and are left out."""
     steps, found = shown_steps(p), []
     for place, step in enumerate(steps):
         try:

@@ -1,4 +1,4 @@
-"""Sums that hold in every guest, compared with its own code; docs/identities.md is written from the results.
+"""Sums that hold in every guest, compared with its own code; docs/identities.md holds the results.
 
 ``python -m tests.transformer.guests.test_identities`` writes the table.
 """

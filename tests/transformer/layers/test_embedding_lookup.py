@@ -1,4 +1,4 @@
-"""Rows of E: looked up, multiplied out and recorded; their neighbours, analogies, the rows around them."""
+"""Rows of E: looked up, multiplied out, recorded; neighbours, analogies, the rows around them."""
 
 from __future__ import annotations
 

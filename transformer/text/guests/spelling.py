@@ -1,4 +1,4 @@
-"""Refusal of tokenizers that cannot spell a text, such as those of folders that lack the tokenizer's files."""
+"""Refusal of tokenizers that cannot spell a text, such as those of folders without their files."""
 
 from __future__ import annotations
 

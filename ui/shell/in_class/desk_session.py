@@ -91,7 +91,7 @@ def said() -> str:
 
 
 def take_end() -> str:
-    """Return, once, how the class of this session came to its end: "ended" here, or "gone"; "" if it did not."""
+    """Return, once, how this session's class came to its end: "ended", "gone", or "" if it did not."""
     return st.session_state.pop(_OVER, "")
 
 

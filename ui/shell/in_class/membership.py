@@ -1,4 +1,4 @@
-"""What a student's session remembers of a class: its code, who the student is, and the views that were opened.
+"""What a student's session remembers of a class: its code, the student, the views opened.
 
 A student is recognised by a token that the browser keeps, even when the page is reloaded or the phone has slept; the
 address contains only the code. So whoever receives a student's link joins as another student.
