@@ -229,10 +229,12 @@ def last_step(model: Model, values: Values, question: Question) -> LastStep:
         direction = before_norm(head.norm, norm, values, rows, direction)
     if gated:
         before = torch.from_numpy(values(hidden)[rows].astype(np.float64)) @ _double(head.dense.weight).T
-        before = before + _double(head.dense.bias)
+        if head.dense.bias is not None:
+            before = before + _double(head.dense.bias)
         before = torch.where(before.abs() < _SMALLEST, _SMALLEST, before)
         direction = direction * (head.activation(before) / before).numpy()
-        parts[Part("head_bias")] = float((direction @ array(head.dense.bias)).sum())
+        if head.dense.bias is not None:  # ModernBERT has none
+            parts[Part("head_bias")] = float((direction @ array(head.dense.bias)).sum())
         direction = direction @ array(head.dense.weight)
     return LastStep(direction, parts, logit, cap, gated)
 

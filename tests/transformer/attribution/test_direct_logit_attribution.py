@@ -11,6 +11,7 @@ import torch
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from tests.shipped import SHIPPED
+from tests.transformer.guests.tiny_guests import guest_checkpoint
 from tests.transformer.test_pictures import PICTURE
 from transformer.attribution.direct_logit_attribution import Attribution, attribute, shares_of_keys, strongest_sources
 from transformer.config import PictureConfig
@@ -43,6 +44,12 @@ def test_the_parts_sum_to_the_logit_at_every_position(tiny_checkpoint, kind):
         assert is_exact(found) and found.deviation > 0
         found = attribute(trace, position, token=1, against=0)
         assert found.logit == pytest.approx(float(logits[1]) - float(logits[0])) and is_exact(found)
+
+
+def test_a_head_without_a_bias(tmp_path):
+    """ModernBERT's head multiplies by a matrix and adds nothing before its activation function."""
+    found = attribute(transformer.trace(transformer.load(guest_checkpoint("modernbert", tmp_path)), "The cat sat."), 1)
+    assert is_exact(found)
 
 
 @pytest.mark.parametrize("name", FOREIGN)
