@@ -49,7 +49,9 @@ def hub(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_models_of_the_hub_by_name_without_network(hub: Path) -> None:
-    assert set(found_names()) == {"me/mine", "me/packed"}
+    assert set(found_names()) == {"me/mine", "me/packed", "me/other"}, "whether it opens, only transformers knows"
+    with pytest.raises(CheckpointError):
+        load("me/other")
     assert load("me/mine").config.family == load("me/packed").config.family == "gpt2"
     assert resolve("me/mine").parent.parent.name == "models--me--mine"
     with pytest.raises(CheckpointError, match="download it: python -m transformer fetch you/none"):
