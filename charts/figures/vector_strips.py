@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -113,15 +114,15 @@ def vector_strips(
         else style.escape(strip.name)
         for strip in shown
     ]
-    shared = {"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False}
+    shared: dict[str, Any] = {"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False}
     figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names)
     figure.update_yaxes(col=1, tickfont_size=style.TICK_SIZE if is_narrow else style.TITLE_SIZE)
     for column in (2, 3):
         figure.update_yaxes(col=column, showticklabels=False)
     figure.update_xaxes(col=1, title_text=numbers, tickmode="array", tickvals=list(range(few)), range=[-0.5, few - 0.5])
     figure.update_xaxes(col=2, title_text=all_of_it, range=[-1.02 * limit, 1.02 * limit], zeroline=True, nticks=7)
-    heads = {"tickmode": "array", "tickvals": [0], "ticktext": [spread.replace("\n", "<br>")], "side": "top"}
-    figure.update_xaxes(col=3, **heads, range=[-0.5, 0.5], fixedrange=True)
+    heads: dict[str, Any] = {"tickvals": [0], "ticktext": [spread.replace("\n", "<br>")], "side": "top"}
+    figure.update_xaxes(col=3, **heads, tickmode="array", range=[-0.5, 0.5], fixedrange=True)
     return figure.drawn()
 
 
