@@ -76,20 +76,6 @@ class Values:
             raise wrong_field(name, value, "a number above 0")
         return float(value)
 
-    def numbers(self, name: str, *, count: int) -> tuple[float, ...]:
-        """Return a list of ``count`` numbers above 0."""
-        found = self.get(name)
-        if not isinstance(found, list) or len(found) != count:
-            raise wrong_field(name, found, f"a list of {count} numbers")
-        return tuple(Values({name: value}).number(name) for value in found)
-
-    def flag(self, name: str, *, default: bool) -> bool:
-        """Return a field that is true or false."""
-        value = self.get(name, default)
-        if not isinstance(value, bool):
-            raise wrong_field(name, value, "true or false")
-        return value
-
     def length(self, *names: str, default: int | None = None, offset: int = 0) -> int:
         """Return the number of positions without ``offset`` unused rows, at most ``LONGEST``."""
         return min(LONGEST, self.integer(*names, default=default, least=1 + offset, most=2**27) - offset)

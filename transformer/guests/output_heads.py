@@ -7,8 +7,6 @@ from torch import Tensor, nn
 
 from transformer.config import ModelConfig
 from transformer.layer_norm import LayerNorm
-from transformer.masks import padding_mask
-from transformer.models import EncoderOnly
 from transformer.probes import Probe
 
 
@@ -62,11 +60,3 @@ class Pooling(nn.Module):
             return self.vector(hidden.masked_fill(~real[..., None], -torch.inf).amax(dim=1))
         weight = real[..., None].to(hidden.dtype)
         return self.vector((hidden * weight).sum(dim=1) / weight.sum(dim=1))
-
-
-class SentenceEncoder(EncoderOnly):
-    """An encoder without a head, whose output is a sentence embedding instead of token logits."""
-
-    def forward(self, ids: Tensor) -> Tensor:
-        """Encode [batch, position] as [batch, model]."""
-        return self.pooling(self.encode(ids), padding_mask(ids, self.config.pad_id))
