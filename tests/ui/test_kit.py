@@ -167,3 +167,23 @@ def test_what_a_fragment_computes_again_replaces_its_lines(tiny_checkpoint, coun
         with within_a_run():
             session.calc(counted, session.checkpoint, number)
     assert session.python.count("weigh_result") == 1 and "weigh(checkpoint, 2)" in session.python
+
+
+def test_a_slow_result_runs_as_a_job_with_its_progress_if_it_has_one(tiny_checkpoint, counted, monkeypatch) -> None:
+    def result(of: object, key: tuple, work: Callable, **_: object) -> object:
+        return work("report")
+
+    monkeypatch.setattr(kit.jobs, "result", result)
+    session = Session(tiny_checkpoint("translator"))
+
+    def plain(number: int) -> int:
+        return number
+
+    def reports(number: int, *, progress: object) -> object:
+        return [number, progress]
+
+    with within_a_run():
+        for function in (plain, reports):
+            function.__module__, function.__qualname__ = "transformer.runs.pretended", function.__name__
+        assert session.calc(plain, 3, slow=True) == 3
+        assert session.calc(reports, 3, slow=True) == [3, "report"]

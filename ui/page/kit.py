@@ -13,6 +13,7 @@ No page builds the key of a result, a snippet of Python, or escapes a text.
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,15 +101,23 @@ class Kit:
 
     def option(self, name: str, options: Sequence[str], *, key: str, default: str = "", **more: Any) -> str:
         """Draw a row of buttons, called ``[<name>]`` in the page's text, and kept in the address as ``key``."""
+        return choice.one_of(
+            self.text[name]["label"], self._names(name, options), default or options[0], key=key, **more
+        )
+
+    def asked(self, name: str, options: Sequence[str], *, key: str, default: str = "") -> str:
+        """Return what ``option`` returns, before it is drawn."""
+        return choice.read_option(key, self._names(name, options), default or options[0])
+
+    def _names(self, name: str, options: Sequence[str]) -> dict[str, list[str]]:
         texts = (self.text, *page_texts(self.name))  # addresses that people kept may hold a name in any language
-        names = {
+        return {
             option: [
                 *(text[name][option] for text in texts if option in text.get(name, ())),
                 *choice.FORMER.get(f"{name}_{option}", ()),
             ]
             for option in options
         }
-        return choice.one_of(self.text[name]["label"], names, default or options[0], key=key, **more)
 
     def toggle(self, name: str, *, key: str, **more: Any) -> bool:
         """Draw a switch, called ``<name>`` in the page's text, with ``<name>_help``."""
@@ -144,8 +153,8 @@ class Kit:
             arguments: Plain values, ``p.checkpoint``, its model and tokenizer, ``p.trace``, and what ``calc`` and
                 ``known`` returned in this run.
             name: Name of the result in the code, by default that of the function.
-            slow: Whether it takes a ``progress`` and runs as a job; the result is ``None`` once the reader has stopped
-                it.
+            slow: Whether it runs as a job, with its ``progress`` if it takes one; the result is ``None`` once the
+                reader has stopped it.
             reads: A file that the function reads, again only after it has changed.
             wait: Text of the frame that is shown meanwhile.
             shows: What the code prints of the result: ``shows=("[3].role", ".scores")``.
@@ -172,7 +181,8 @@ class Kit:
         if owner is not None:
             found = function(*arguments, **more)
         elif slow:
-            found = jobs.result(of, key, partial(_with_progress, function, arguments, more), saying=_reading)
+            work = partial(_with_progress, function, arguments, more)
+            found = jobs.result(of, key, work, doing=common(wait) if wait else "", saying=_reading)
             if found is None:
                 return None
         else:
@@ -290,7 +300,8 @@ def _fields_of(value: Any) -> dict[str, Any]:
 
 
 def _with_progress(function: Callable, arguments: tuple, more: Mapping[str, Any], report: Callable) -> Any:
-    return function(*arguments, progress=report, **more)
+    progress = {"progress": report} if "progress" in signature(function).parameters else {}
+    return function(*arguments, **progress, **more)
 
 
 def _reading(done: int, total: int) -> str:
