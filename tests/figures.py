@@ -153,6 +153,8 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
     from charts.figures import (
         activation_curve,
+        beam_tree,
+        decoding_figures,
         edit_effects,
         embedding_rows,
         firing_strips,
@@ -170,7 +172,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.attention import attention_row_figures, trust_figure
     from views.checkpoint import parameter_shares_figure
     from views.compare import stream_distance_figure
-    from views.decoding import beam_tree_figure, decoding_figures
     from views.lens import attribution_figures, lens_figures
     from views.positions import attention_change_figure, distance_figures, encoding_figures
 
@@ -263,7 +264,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             title="token",
             signed=True,
         ),
-        "search_tree": beam_tree_figure.search_tree(small_tree()),
+        "search_tree": beam_tree.search_tree(small_tree()),
         "alignment_heatmap": decoding_figures.alignment_heatmap(
             np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]
         ),

@@ -45,15 +45,7 @@ _FACTS = (
     *("aloud_mostly", "aloud_spread", "aloud_mostly_predicting", "aloud_spread_predicting"),
 )
 _FRAMING = ("before", "after", "answer", "given", "ends", "end", "never")
-_STEP_TEXTS = (
-    "after",
-    "at_beginning",
-    "comes_greedy",
-    "comes_greedy_end",
-    "comes_given",
-    "comes_given_first",
-    "comes_forced",
-)
+_HOW_CHOSEN = ("greedy", "greedy_end", "given", "given_first", "forced")
 
 
 def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[str, Any]:
@@ -154,8 +146,12 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
             "title": say("names.text_steps"),
             "axis": say("names.key_axis"),
             "of": [
-                page["attention_of_mean"].format(layer=layer, count=heads) for layer in range(run.n_layers("decoder"))
+                page["attention_of"]["mean"].format(layer=layer, count=heads)
+                for layer in range(run.n_layers("decoder"))
             ],
-            "said": {name: page[name] for name in _STEP_TEXTS},
+            "said": {
+                **{name: page[name] for name in ("after", "at_beginning")},
+                **{f"comes_{how}": page["comes"][how] for how in _HOW_CHOSEN},
+            },
         }
     return found

@@ -12,7 +12,7 @@ import transformer
 from tests.browser.conftest import pause, settle
 from tests.browser.scenes import painted
 from tests.browser.seats import Seat
-from views.decoding.decoding_view_model import is_choice_of_words
+from transformer.predictions.written_text import is_choice_of_words
 
 pytestmark = pytest.mark.browser
 SENTENCE = "The old man told us a story."

@@ -13,12 +13,12 @@ import torch
 from playwright.sync_api import Browser, Page
 
 import transformer
+from charts.figures.decoding_figures import candidate_bars
 from tests.conftest import TINY_CONFIGS
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step
 from ui.show.exports import self_contained_html
 from ui.words.texts import page_text
-from views.decoding.decoding_figures import candidate_bars
 from views.lessons.worksheet import lesson_sheet, with_figures, worksheet
 from views.lessons.worksheet_drawings import figure_of
 

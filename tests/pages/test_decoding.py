@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -21,9 +22,8 @@ from transformer.predictions.answer_probabilities import blanks, fillings
 from transformer.predictions.decoding_steps import step_attention
 from transformer.predictions.hypothesis_tree import beam_tree
 from transformer.predictions.word_alignment import align
-from ui.compute.store import store
+from transformer.predictions.written_text import is_choice_of_words
 from ui.words.texts import common, page_text
-from views.decoding.decoding_view_model import is_choice_of_words
 
 TEXT = page_text("decoding")
 WRITERS = ("tiny-translator", "tiny-gpt")
@@ -47,6 +47,11 @@ def sentence_about_the_step(app) -> str:
     metadata, pieces = drawn(app)[0], drawn(app)[0]["said"]
     step = int("".join(chosen_texts(app, "step")) or metadata["begin"][1])
     return "**".join(pieces[min(step, len(pieces) - 1)])
+
+
+def python_of(app) -> str:
+    """Return the page's Python without the sources below it."""
+    return next(code for code in codes(app) if "import transformer" in code).split("\n\n\n# ")[0]
 
 
 def said(app) -> str:
@@ -238,13 +243,10 @@ def test_the_snippet_writes_the_same_text(open_app: Callable, run_snippet: Calla
     app = open_app(
         "decoding", checkpoint=checkpoint, sentence="It's <b>'odd'</b>", strategy="sampling", seed="3", step="1"
     )
-    snippet = next(code for code in codes(app) if "import transformer" in code)
-    assert "transformer.Sample(temperature=1.0, top_k=0, top_p=1.0, seed=3" in snippet
-    text, chosen, *_ = run_snippet(snippet).splitlines()
-    assert eval(text) in said(app)
-    comment = next(line for line in snippet.splitlines() if "step.chosen" in line).split("# ")[1].rsplit(" ", 1)
-    printed = chosen.rsplit(" ", 1)
-    assert printed[0] == comment[0] and float(printed[1]) == pytest.approx(float(comment[1]), rel=1e-5)
+    snippet = python_of(app)
+    assert "Sample(temperature=1.0, top_k=0, top_p=1.0, seed=3" in snippet
+    text, log_probability = run_snippet(snippet).splitlines()
+    assert text in said(app).replace("\\", "") and f"Σ log p = {three_digits(float(log_probability))}" in said(app)
 
 
 def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable) -> None:
@@ -259,7 +261,7 @@ def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_sn
         is_fine(app)
         best = fillings(trace, position).rows[0]
         assert f"predicts **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
-    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code))
+    printed = run_snippet(python_of(app))
     assert float(printed) == pytest.approx(best.probability, rel=1e-5)
 
 
@@ -307,7 +309,7 @@ def test_a_classifier_gives_its_verdict_and_each_words_share(
 ) -> None:
     app = open_app("decoding", checkpoint="tiny-sentiment", sentence=SENTENCE, pads="3")
     is_fine(app)
-    found = leave_one_out(tiny_checkpoint("sentiment"), SENTENCE)
+    found = leave_one_out(tiny_checkpoint("sentiment"), SENTENCE, pads=3)
     verdict = int(found.probabilities.argmax())
     name = found.class_names[verdict]
     probability = three_digits(float(found.probabilities[verdict]))
@@ -317,13 +319,11 @@ def test_a_classifier_gives_its_verdict_and_each_words_share(
     app.segmented_control(key="class_shown").set_value(other).run()
     is_fine(app)
     assert f"the probability of “{other}” falls" in said(app)
-    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
-    assert float(printed[0]) == pytest.approx(float(found.probabilities[1 - verdict]), rel=1e-5)
-    shares = [share for _, share in eval(printed[1])]
-    assert np.allclose(shares, found.contributions[:, 1 - verdict], atol=1e-6)
+    printed = run_snippet(python_of(app)).splitlines()
+    assert "\n".join(printed) == f"{found.probabilities}\n{found.contributions}"
 
 
-SECTIONS = {name: TEXT[f"section_{name}"] for name in ("step", "strategies", "tree", "alignment")}
+SECTIONS = {name: TEXT["section"][name] for name in ("step", "strategies", "tree", "alignment")}
 
 
 @pytest.mark.parametrize("section", ("strategies", "tree", "alignment"))
@@ -336,7 +336,7 @@ def test_every_section_on_every_model_that_writes(
     is_fine(app)
     if section == "alignment" and checkpoint == "tiny-gpt":  # there is no cross-attention to align by
         section = "step"
-        assert TEXT["section_alignment"] not in app.segmented_control(key="decoding_section").options
+        assert TEXT["section"]["alignment"] not in app.segmented_control(key="decoding_section").options
     assert app.segmented_control(key="decoding_section").value == section
     assert not any("<b>" in element.value.replace("\\<", "") for element in (*app.markdown, *app.caption))
 
@@ -361,10 +361,8 @@ def test_the_sidebar_offers_only_what_changes_the_picture(open_app: Callable, ch
     assert offered(app) == {"layer", "head"}
 
 
-def test_the_alignment_of_the_best_layer_has_no_layer_to_choose(open_app: Callable, monkeypatch, request) -> None:
-    monkeypatch.setattr("views.decoding.decoding_parts.best_alignment", lambda checkpoint: 0)
-    store.clear()  # what other tests compute for this checkpoint is not used here
-    request.addfinalizer(store.clear)
+def test_the_alignment_of_the_best_layer_has_no_layer_to_choose(open_app: Callable, monkeypatch) -> None:
+    monkeypatch.setattr("views.decoding.decoding_sections.best_layer", lambda p: 0)
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, decoding_section="alignment")
     assert offered(app) == set()
     app.segmented_control(key="alignment_layer").set_value("chosen").run()
@@ -399,8 +397,9 @@ def test_strategies_write_what_the_library_writes(
     gain = np.exp(written[2].log_probability - written[0].log_probability)
     verdict = "the same text" if written[2].text == written[0].text else f"{three_digits(max(gain, 1 / gain))} times"
     assert verdict in said(app)
-    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
-    assert [float(line.rsplit(" ", 1)[1]) for line in printed] == pytest.approx(list(table["Σ log p"]), rel=1e-5)
+    printed = run_snippet(python_of(app)).splitlines()
+    numbers = [float(line) for line in printed if re.fullmatch(r"-[0-9.]+", line)]
+    assert numbers == pytest.approx(list(table["Σ log p"]), rel=1e-5)
 
 
 def test_draw_again_is_the_next_seed(open_app: Callable, tiny_checkpoint: Callable) -> None:
@@ -439,8 +438,8 @@ def test_the_tree_tells_what_the_search_returned(
     words = [node for node in tree.winner if node.fate != "finished"]
     worst = max(words, key=lambda node: node.rank)
     assert (f"ranked only {worst.rank}" if worst.rank > 1 else "the most likely text at every step") in said(app)
-    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
-    assert float(printed[0].rsplit(" ", 1)[1]) == pytest.approx(tree.winner[-1].score, rel=1e-5)
+    printed = run_snippet(python_of(app)).splitlines()
+    assert float(printed[0]) == pytest.approx(tree.winner[-1].score, rel=1e-5)
 
 
 @pytest.mark.parametrize("when", ("written", "read"))
@@ -468,8 +467,8 @@ def test_words_are_aligned_as_the_library_aligns_them(
     assert list(table["source word"]) == [found.source[place].text for place in best]
     assert {"Le", "vieil", "homme", "dort", "."} <= set(table["word of the output"])
     assert np.allclose(table["weight"], found.weights[np.arange(len(best)), best])
-    printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
-    assert float(printed[-1]) in [pytest.approx(weight, rel=1e-5) for weight in table["weight"]]
+    printed = run_snippet(python_of(app)).splitlines()
+    assert printed[-1] == str(best)
 
 
 @pytest.mark.parametrize("checkpoint", WRITERS)

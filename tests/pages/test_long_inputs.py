@@ -25,8 +25,8 @@ KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 VIEWS = [
     ("positions", "positions view", "view_sum"),
     ("add_norm", "add norm view", "tab.updates"),
-    ("decoding", "decoding_section", "section_tree"),
-    ("decoding", "decoding_section", "section_alignment"),
+    ("decoding", "decoding_section", "section.tree"),
+    ("decoding", "decoding_section", "section.alignment"),
     ("attention", "attention_section", "section_trust"),
     ("masks", "masks view", "view_steps"),
     ("training", "training section", "section.step"),

@@ -351,8 +351,8 @@ def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable
 CHOICES = [  # page, parameter, code, and its label in a language
     ("attention", "attention_step", "5", lambda text: text["steps"][4]),
     ("attention", "attention_show", "lines", lambda text: text["show_lines"]),
-    ("decoding", "decoding_section", "alignment", lambda text: text["section_alignment"]),
-    ("decoding", "strategy", "sampling", lambda text: text["strategy_sampling"].lower()),
+    ("decoding", "decoding_section", "alignment", lambda text: text["section"]["alignment"]),
+    ("decoding", "strategy", "sampling", lambda text: text["strategy"]["sampling"]),
     ("positions", "positions view", "waves", lambda text: text["view_waves"]),
     ("masks", "masks view", "padding", lambda text: text["view_padding"]),
 ]

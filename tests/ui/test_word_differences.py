@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transformer.predictions.comparison import word_diff
 from ui.lab.effects import _around_changes, marked_text
-from views.decoding.decoding_parts import marked
+from views.decoding.decoding_sections import marked
 
 
 def test_words_that_differ_are_marked() -> None:

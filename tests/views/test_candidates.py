@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from charts.figures.decoding_figures import answer_confidence, candidate_bars, reshaping, step_attention
 from charts.toolkit import style
-from views.decoding.decoding_figures import answer_confidence, candidate_bars, reshaping, step_attention
 
 
 def test_candidates_are_on_a_scale_from_0_to_1_with_the_chosen_one_coloured(candidates):

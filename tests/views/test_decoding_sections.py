@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from charts.figures.beam_tree import search_tree
+from charts.figures.decoding_figures import alignment_heatmap, reshaping, running_log_probability
 from charts.toolkit import style
 from tests.figures import small_tree
-from views.decoding.beam_tree_figure import search_tree
-from views.decoding.decoding_figures import alignment_heatmap, reshaping, running_log_probability
 
 
 def boxes(figure) -> dict[str, tuple[float, float]]:

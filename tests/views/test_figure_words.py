@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from charts.figures import live_curves, residual_figures, training_curves, vocabulary
+from charts.figures import decoding_figures, live_curves, residual_figures, training_curves, vocabulary
 from charts.figures import units as unit_figures
 from charts.toolkit import words
 from charts.toolkit.figure_table import figure_table
@@ -22,7 +22,6 @@ from tests.figures import WORDS, every_figure, sequence, small_lens
 from ui.words.texts import ROOT
 from ui.words.translations import read_texts
 from views.attention import attention_row_figures
-from views.decoding import decoding_figures
 from views.lens import lens_figures
 
 PLOTLY = {"name", "text", "hovertext", "hovertemplate", "texttemplate", "customdata", "ticktext"}

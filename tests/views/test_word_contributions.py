@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from charts.figures.decoding_figures import patch_contributions, word_contributions
 from charts.toolkit import style
-from views.decoding.decoding_figures import patch_contributions, word_contributions
 
 
 def test_bars_carry_the_numbers_and_repeated_words_stay_apart() -> None:

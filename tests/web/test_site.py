@@ -291,7 +291,7 @@ def test_the_steps_of_decoding_are_those_of_the_app(site: Site, tiny_checkpoint,
         for row, token in enumerate(tokens)
     ]
     with use_language(language):
-        text = page_text("decoding")["attention_of_mean"].format(layer=1, count=view.n_heads)
+        text = page_text("decoding")["attention_of"]["mean"].format(layer=1, count=view.n_heads)
         before = [traced.target[0]]
         drawn = add_captions(written_steps(bars, tokens=tokens, key=view.key, of=text, before=before))
     wanted, same = unpack(drawn.packed())

@@ -7,10 +7,13 @@ app does not use the file.
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from transformer.disk.plain_files import read_plain_text
 from transformer.disk.whole_files import write_text
@@ -131,6 +134,22 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
     if not is_same_fingerprint(found, checkpoint.fingerprint):
         raise file_of_other_weights(checkpoint, FILE, found)
     raise CheckpointError(f"{FILE} of {checkpoint.name} was made with other definitions of the roles; it is not used.")
+
+
+def best_alignment(checkpoint: Checkpoint) -> int | None:
+    """Return the layer whose cross-attention moves most steadily through the source, over many sentences.
+
+    ``None`` where nothing was measured for these weights.
+    """
+    try:
+        saved = load_corpus_roles(checkpoint)
+    except CheckpointError:
+        return None
+    layers = defaultdict(list)
+    for role in saved.roles.of("decoder", "cross") if saved else ():
+        layers[role.layer].append(role.scores["monotone"])
+    steady = {layer: float(np.nanmean(scores)) for layer, scores in layers.items()}
+    return max(steady, key=steady.__getitem__, default=None)
 
 
 def broken_file(checkpoint: Checkpoint, file: str, what: Exception) -> CheckpointError:

@@ -5,6 +5,7 @@ probability of every token of the output and of the whole. ``fillings`` returns 
 position (Devlin et al. 2019, §3.1).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -224,6 +225,23 @@ class Fillings:
 def blanks(trace: Trace) -> tuple[int, ...]:
     """Return the positions of ``<mask>`` in the sentence."""
     return tuple(token.index for token in trace.source if token.role == "mask")
+
+
+def answered_position(trace: Trace, blank: int | None, token: int) -> int:
+    """Return the position that is answered: ``blank``, else the blank at ``token``, else the first.
+
+    Without a blank it is ``token``. A special token then gives way to the last word, because its prediction is itself.
+    """
+    found = blanks(trace)
+    if not found:
+        words = [one.index for one in trace.source if any(letter.isalnum() for letter in one.text) and not one.special]
+        return words[-1] if words and trace.source[token].special else token
+    return blank if blank in found else first_blank(found, token)
+
+
+def first_blank(positions: Sequence[int], token: int) -> int:
+    """Return the blank at ``token``, or the first one."""
+    return token if token in positions else positions[0]
 
 
 def fill_blanks(trace: Trace) -> str:

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.runs.decoding import Candidate, Decoding, Step, forced_tokens
-from transformer.runs.decoding_strategies import reshape_logits
+from transformer.runs.decoding import Candidate, Decoding, Step, decode, forced_tokens
+from transformer.runs.decoding_strategies import Strategy, reshape_logits
 from transformer.runs.inputs import prompt_of
 from transformer.text.tokens import TokenSequence
 
@@ -91,6 +91,11 @@ def likeliest(step: Step, *, shown: int = 10) -> tuple[Candidate, ...]:
     return tuple(listed)
 
 
+def rest_of(candidates: Sequence[Candidate]) -> float:
+    """Return the probability of all tokens that are not among these."""
+    return max(0.0, 1.0 - sum([candidate.probability for candidate in candidates]))
+
+
 @dataclass(frozen=True)
 class Confidence:
     """Probabilities, [step], of the chosen token and of the most likely other one, as in ``Candidate``."""
@@ -132,6 +137,19 @@ def token_log_probabilities(decoding: Decoding) -> np.ndarray:
         highest = logits.max()
         values.append(logits[step.chosen.id] - highest - np.log(np.exp(logits - highest).sum()))
     return np.array(values)
+
+
+def decode_with_attention(
+    checkpoint: Checkpoint,
+    sentence: str,
+    strategy: Strategy,
+    *,
+    forced: str | Sequence[int] = "",
+    source_pads: int = 0,
+) -> Decoding:
+    """Return what ``decode`` writes, with the attention of each step, but no other activations."""
+    arguments = {"forced": forced, "source_pads": source_pads, "record_steps": True}
+    return without_most_activations(decode(checkpoint, sentence, strategy, **arguments))
 
 
 def without_most_activations(decoding: Decoding) -> Decoding:

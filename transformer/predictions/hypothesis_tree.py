@@ -89,6 +89,16 @@ class BeamTree:
         """Nodes of the text that the search returned."""
         return self.path_of(self.hypotheses[0].ids)
 
+    @cached_property
+    def lowest(self) -> BeamNode | None:
+        """The chosen token of the output with the lowest rank: how close the output came to being pruned."""
+        words = [node for node in self.winner if node.fate != FINISHED and node.step > self.n_forced]
+        return max(words, key=lambda node: node.rank, default=None)
+
+    def count(self, fate: str) -> int:
+        """Return how many of the branches have this fate."""
+        return sum([node.fate == fate for node in self.nodes])
+
     def at(self, step: int) -> tuple[BeamNode, ...]:
         """Return the nodes of one step."""
         return tuple([node for node in self.nodes if node.step == step])

@@ -34,6 +34,17 @@ class WordAlignment:
             weights = np.where(self.special, -1.0, weights)
         return weights.argmax(axis=1)
 
+    def second(self, best: np.ndarray) -> tuple[int | None, ...]:
+        """Return the source word with the largest weight but ``best``, for each target word."""
+        ranked = np.argsort(-self.weights, axis=1, kind="stable")
+        rows = zip(ranked.tolist(), best.tolist(), strict=True)
+        return tuple([next((column for column in row if column != first), None) for row, first in rows])
+
+    @property
+    def longest(self) -> int:
+        """The target word with the most tokens."""
+        return int(np.argmax([word.end - word.start for word in self.target]))
+
     @property
     def entropy(self) -> np.ndarray:
         """Return the entropy of each row in bits, [target word]; 0 if all weight is on one source word."""

@@ -28,6 +28,7 @@ from ui.words.texts import PageText, common, page_texts, quote
 
 # Former names of options, in addresses that people may have kept.
 FORMER = {
+    "attention_heads_one": tuple(f"{head} {number}" for head in ("head", "tête") for number in range(64)),
     "click_focus": ("looks at it", "la regarde"),
     "click_mean": ("leaves only its mean", "n’en laisse que la moyenne"),
     "click_zero": ("cuts it out", "la retire"),

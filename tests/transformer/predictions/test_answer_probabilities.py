@@ -10,6 +10,7 @@ import transformer
 from tests.conftest import ROOT
 from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import (
+    answered_position,
     blanks,
     class_probabilities,
     divergence,
@@ -21,6 +22,7 @@ from transformer.predictions.answer_probabilities import (
     softmax,
 )
 from transformer.runs.decoding_state import writable
+from transformer.runs.masked_word import hidden_id, masked_word
 
 
 @pytest.mark.parametrize("target", [None, "Le chien dort."])
@@ -147,3 +149,25 @@ def test_the_model_is_least_sure_of_the_word_with_the_lowest_probability():
     assert word.display == "s'arrange"
     assert word.probability == pytest.approx(float(np.prod([part.probability for part in parts[4:9]])))
     assert least_probable_word(transformer.trace(checkpoint, "Hello.")) is None, "a single word"
+
+
+def test_the_blank_at_the_followed_token_is_answered_until_one_is_chosen(tiny_checkpoint):
+    trace = transformer.trace(tiny_checkpoint("bert"), "The ___ sat on the [MASK].")
+    first, second = blanks(trace)
+    assert answered_position(trace, None, second) == second
+    assert answered_position(trace, None, 0) == first
+    assert answered_position(trace, first, second) == first
+    assert answered_position(trace, 999, second) == second, "no blank is there"
+    whole = transformer.trace(tiny_checkpoint("bert"), "The cat sat.")
+    assert answered_position(whole, None, 2) == 2
+    last = max(token.index for token in whole.source if token.text.strip().isalnum())
+    assert answered_position(whole, None, 0) == last, "a special token predicts itself"
+
+
+def test_the_masked_word_of_the_typed_text_is_among_the_candidates(tiny_checkpoint):
+    bert, typed = tiny_checkpoint("bert"), "The old man told us a story."
+    trace = transformer.trace(bert, masked_word(bert, typed).sentence)
+    (position,) = blanks(trace)
+    rows = fillings(trace, position, typed=hidden_id(trace, typed)).rows
+    assert [row.piece for row in rows if row.stands_there] == ["·man"]
+    assert not any(row.stands_there for row in fillings(trace, position).rows), "a typed blank hides no word"

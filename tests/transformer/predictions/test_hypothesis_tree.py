@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 import transformer
+from tests.figures import small_tree
 from tests.transformer.tiny import random_model
 from transformer.predictions import hypothesis_tree as module
 from transformer.predictions.hypothesis_tree import BeamRecorder, BeamTree, beam_tree
@@ -142,3 +144,16 @@ def test_a_forced_beginning_is_one_branch(tiny_checkpoint) -> None:
     for step in range(1, tree.n_forced + 1):
         assert [node.fate for node in tree.at(step)] == ["kept"]
     assert len(tree.at(tree.n_forced + 1)) > 3
+
+
+def test_how_close_the_output_came_to_being_pruned() -> None:
+    tree = small_tree()
+    assert tree.lowest is not None
+    assert tree.lowest.display == "·<b>" and tree.lowest.rank == 2, "the ending does not count"
+    assert replace(tree, n_forced=9).lowest is None, "nothing but what was given"
+    assert {fate: tree.count(fate) for fate in ("kept", "open", "finished", "pruned")} == {
+        "kept": 2,
+        "open": 2,
+        "finished": 2,
+        "pruned": 3,
+    }

@@ -82,3 +82,14 @@ def test_what_cannot_be_aligned_is_named() -> None:
         word_alignment(view(), head=2)
     with pytest.raises(ValueError, match="written has 6 tokens, but .* has 4 rows"):
         word_alignment(view(), written=SOURCE)
+
+
+def test_the_second_word_has_the_largest_weight_of_the_others(tiny_checkpoint) -> None:
+    trace = transformer.trace(tiny_checkpoint("translator"), "The old man told us.", target="Le vieil homme dort.")
+    found = align(trace, layer=0)
+    best = found.best(specials=False)
+    assert not found.special[best].any()
+    for row, first, second in zip(found.weights, best, found.second(best), strict=True):
+        assert first != second and row[second] == np.delete(row, first).max()
+    sizes = [word.end - word.start for word in found.target]
+    assert sizes[found.longest] == max(sizes)

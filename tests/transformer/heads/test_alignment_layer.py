@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import transformer
 from tests.conftest import ROOT
+from transformer.heads.role_files import best_alignment
 from transformer.predictions.word_alignment import align
-from views.decoding.decoding_view_model import best_alignment
 
 
 def test_the_layer_that_aligns_best_is_known_from_the_saved_roles(tiny_checkpoint: Callable) -> None:
