@@ -67,8 +67,10 @@ function makeOneEntry(pages) {
     const here = !name && !opened(location);
     const types = here && sentenceOf(next) !== sentenceOf(location);
     const goesOn = types && location.href === typed;
-    if (next.pathname !== location.pathname) push(state, unused, next);
-    else if (!name) (here && !goesOn ? usually : replace)(state, unused, next);
+    if (next.pathname !== location.pathname) {
+      push(state, unused, next);
+      document.querySelector("[data-testid=stMain]").scrollTo({ top: 0 }); // the sentence stands at the top
+    } else if (!name) (here && !goesOn ? usually : replace)(state, unused, next);
     if (types) typed = location.href;
   };
   history.pushState = write(push);
