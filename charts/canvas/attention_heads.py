@@ -1,4 +1,4 @@
-"""Heads of one kind of attention: up to three large and named, all heads as small maps below."""
+"""Heads of one kind of attention: one large and named, beside all heads as small maps."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -10,8 +10,6 @@ from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
 from charts.toolkit.words import say
 from transformer.runs.attention_view import AttentionView
-
-MAX_NAMED = 3  # largest number of large maps side by side
 
 
 class HeadWords(NamedTuple):
@@ -25,10 +23,9 @@ class HeadWords(NamedTuple):
 def attention_heads(
     views: Sequence[AttentionView],
     *,
-    named: Sequence[tuple[int, int]],
+    selected: tuple[int, int],
     words: Mapping[tuple[int, int], HeadWords],
     clear: Collection[tuple[int, int]] = (),
-    selected: tuple[int, int] | None = None,
     order: Sequence[tuple[int, int]] | None = None,
     shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
@@ -40,23 +37,20 @@ def attention_heads(
     groups: Sequence[tuple[str, int]] = (),
     marked: Mapping[tuple[int, int], tuple[int, int] | None] | None = None,
 ) -> CanvasFigure:
-    """Return ``attention_grid`` with the maps of ``named`` (layer, head) large above the small ones.
+    """Return ``attention_grid`` with the map of the ``selected`` (layer, head) large beside the small ones.
 
-    The last large map also shows the head that is ``selected`` or pointed at. Small maps have no text, and those that
-    are not ``clear`` are pale. ``words`` has an entry for every head. Groups of ``heads_a_key`` heads, which share
+    The large map shows another head while it is pointed at. Small maps have no text, and those that are not ``clear``
+    are pale. ``words`` has an entry for every head. Groups of ``heads_a_key`` heads, which share
     their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width allows, with
-    their text, and the large ones stay visible while the small ones scroll; otherwise all of them fit on one screen.
+    their text, and the large one stays visible while the small ones scroll; otherwise all of them fit on one screen.
     With ``image_row``, every map is this row of the head, laid over the square image whose patches are the keys.
     ``faded`` says in the legend what pale maps are, if there are any. ``colours`` are the numbers of the theme's
     colours that frame the small maps, and ``groups`` says in the legend what each means. ``marked`` is the (row,
     column) that is framed in a large map.
 
     Raises:
-        ValueError: As in ``attention_grid``, and if ``named`` is empty, too long or repeats a head, or a head lacks
-            text.
+        ValueError: As in ``attention_grid``, and if ``selected`` is not among the heads, or a head lacks text.
     """
-    if not 0 < len(named) <= MAX_NAMED or len(set(named)) != len(named):
-        raise ValueError(f"attention_heads: named is {list(named)}; name 1 to {MAX_NAMED} different heads")
     short = {place: entry.short for place, entry in words.items() if place in clear}
     figure = attention_grid(
         views,
@@ -69,8 +63,8 @@ def attention_heads(
     )
     tiles = figure.metadata["tiles"]
     places = [HeadChoice(tile["layer"], tile["head"]) for tile in tiles]
-    for what, heads in (("named", named), ("words", places)):
-        known = places if what == "named" else words
+    for what, heads in (("selected", [selected]), ("words", places)):
+        known = places if what == "selected" else words
         if missing := [tuple(place) for place in heads if place not in known]:
             raise ValueError(f"attention_heads: {what}: there is nothing for {missing[0]} (layer, head)")
     colours, marked = colours or {}, marked or {}
@@ -89,7 +83,7 @@ def attention_heads(
     return figure.with_metadata(
         kind="heads",
         tiles=head_texts,
-        named=[list(map(int, place)) for place in named],
+        named=[list(map(int, selected))],
         **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
         **({"scrolls": True} if scrolls else {}),
         **({"groups": [[name, colour] for name, colour in groups]} if groups else {}),

@@ -159,9 +159,8 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
             for i in range(layers)
             for h in range(heads)
         }
-        named = [(1, 2), (2, 0)]
         more = {"heads_a_key": key[0], "scrolls": True} if key else {}
-        return attention_heads(views, named=named, words=words, clear=named, selected=state.get("head"), **more)
+        return attention_heads(views, words=words, clear=[(1, 2), (2, 0)], selected=state.get("head") or (1, 2), **more)
     if scene == "deep overview":
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=9, kind="self", causal=True) for i in range(30)]
         return attention_overview([views], clear=[[(0, 0)]])

@@ -336,7 +336,7 @@ def heads_figure(views, **more):
     words = {
         (v.layer, h): HeadWords(f"s{h}", f"title {v.layer}.{h}", "It does.") for v in views for h in range(v.n_heads)
     }
-    return attention_heads(views, **{"named": [(0, 1)], "words": words, **more})
+    return attention_heads(views, **{"selected": (0, 1), "words": words, **more})
 
 
 def test_over_an_image_a_head_is_one_row_with_the_ink_of_every_patch():
@@ -359,10 +359,10 @@ def test_over_an_image_a_head_is_one_row_with_the_ink_of_every_patch():
 
 def test_heads_are_a_grid_with_words_for_every_one_and_labels_for_those_with_a_job():
     views = [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)]
-    metadata, arrays = read(heads_figure(views, named=[(1, 2), (0, 1)], clear=[(1, 2), (0, 1)], selected=(0, 0)))
+    metadata, arrays = read(heads_figure(views, clear=[(1, 2), (0, 1)], selected=(0, 0)))
     _grid, alone = read(attention_grid(views))
     np.testing.assert_array_equal(arrays["weights"], alone["weights"])
-    assert metadata["kind"] == "heads" and metadata["named"] == [[1, 2], [0, 1]]
+    assert metadata["kind"] == "heads" and metadata["named"] == [[0, 0]]
     assert metadata["selected"] == [0, 0]
     for tile in metadata["tiles"]:
         place = tile["layer"], tile["head"]
@@ -371,10 +371,8 @@ def test_heads_are_a_grid_with_words_for_every_one_and_labels_for_those_with_a_j
     shifted = [f"·p{index}" for index in range(len(KEY))]
     metadata, _ = read(heads_figure(views, shifted_labels=shifted))
     assert (metadata["rows"], metadata["row_title"], metadata["phrase"][0]) == (shifted, SHIFTED_TITLE, "predicting ")
-    with pytest.raises(ValueError, match="name 1 to 3 different heads"):
-        heads_figure(views, named=[])
-    with pytest.raises(ValueError, match=r"named: there is nothing for \(7, 0\)"):
-        heads_figure(views, named=[(7, 0)])
+    with pytest.raises(ValueError, match=r"selected"):
+        heads_figure(views, selected=(7, 0))
     with pytest.raises(ValueError, match=r"words: there is nothing for \(0, 0\)"):
         heads_figure(views, words={})
 

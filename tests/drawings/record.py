@@ -74,7 +74,7 @@ def figures() -> dict[str, CanvasFigure]:
         "signed": signed,
         "dense": dense,
         "lines": attention_lines(views[1], heads=[0, 2], selected_token=2),
-        "heads": attention_heads(views, named=[(1, 2)], words=names, clear=[(1, 2)], selected=(0, 1)),
+        "heads": attention_heads(views, words=names, clear=[(1, 2)], selected=(0, 1)),
         "overview": attention_overview([views, views[:1]], selected=AnyHead("decoder", "self", 1, 0)),
         "steps": written_steps(bars, tokens=sequence(["·A", "·B"]), key=sequence(["<s>", "·A"]), of="layer 0, head 0"),
         "living_picture": living_picture(),

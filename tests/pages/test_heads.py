@@ -152,13 +152,6 @@ def test_words_of_a_head() -> None:
     assert sections.short_of(page_of(), near) == "previous 0.40" and sections.role_of(near) == "none"
 
 
-def test_the_selected_head_is_large_beside_other_patterns() -> None:
-    patterns = {(0, 1): "previous", (1, 1): "previous", (1, 0): "sink", (2, 0): "next", (2, 1): "same"}
-    assert sections.large((0, 0), patterns) == ((0, 0), (0, 1), (1, 0))
-    assert sections.large((1, 1), patterns) == ((1, 1), (1, 0), (2, 0)), "its own pattern is not shown twice"
-    assert sections.large((0, 0), {}) == ((0, 0),)
-
-
 @pytest.mark.parametrize("language", ["en", "fr"])
 @pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
 def test_colours_are_in_the_legend_and_every_map_has_words(

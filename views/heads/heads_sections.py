@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import streamlit as st
 
-from charts.canvas.attention_heads import MAX_NAMED, HeadWords, attention_heads
+from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_maps import predicted_rows
 from charts.toolkit.numbers import number
 from transformer.errors import CheckpointError
@@ -173,16 +173,6 @@ def in_order(heads: Sequence[Role], order: str) -> list[Place] | None:
     return [place_of(head) for head in sorted(heads, key=ORDERS[order])] if ORDERS[order] else None
 
 
-def large(chosen: Place, patterns: Mapping[Place, object]) -> tuple[Place, ...]:
-    """Return the selected head and up to two of other ``patterns``, which are the clearest first."""
-    found, seen = [chosen], {patterns.get(chosen)}
-    for place, pattern in patterns.items():
-        if pattern not in seen:
-            found.append(place)
-            seen.add(pattern)
-    return tuple(found[:MAX_NAMED])
-
-
 def words_of(p: Page, view: AttentionView, head: Role) -> tuple[HeadWords, Place | None]:
     """Return what a head does, for a small and a large map, and the cell that its sentence names."""
     role, short = role_of(head), short_of(p, head)
@@ -224,7 +214,7 @@ def row_labels(p: Page, view: AttentionView) -> Sequence[str]:
 
 
 def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[Role], *, order: str, stretch: bool) -> None:
-    """Draw up to three large maps that differ, and all heads small; a click selects a head on all pages."""
+    """Draw the selected head large and all heads small; a click selects a head on all pages."""
     clear = sorted(
         (head for head in heads if role_of(head) != "none"), key=lambda head: (role_of(head) in IDLE, -strength(head))
     )
@@ -237,7 +227,6 @@ def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[Role], *,
         groups[len(COLOURS) - 1 :] = [(p.words("group_count", name=p.words("group_others"), count=rest), COLOURS[-1])]
     draw(
         p, views, {place: words for place, (words, _) in found.items()},
-        named=large((p.focus.layer, p.focus.head), {place_of(head): role_of(head) for head in clear}),
         colours={place_of(head): colours[group_of(p, head)] for head in clear},
         groups=groups,
         clear=[place_of(head) for head in clear],
@@ -254,10 +243,9 @@ def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[Role], *,
 def show_image_maps(
     p: Page, views: Sequence[AttentionView], heads: Sequence[Role], row: int, *, order: str, stretch: bool
 ) -> None:
-    """Draw the row of one token over the image, for up to three heads that differ and for all heads small."""
+    """Draw the row of one token over the image, for the selected head large and for all heads small."""
     keys = views[0].key
     rows = {(view.layer, head): weights[row] for view in views for head, weights in enumerate(view.weights)}
-    sharpest = sorted(rows, key=lambda place: -rows[place].max())
     words = {}
     for place, weights in rows.items():
         first, second = np.argsort(-weights, kind="stable")[:2]
@@ -269,7 +257,6 @@ def show_image_maps(
     strongest = {place: int(weights.argmax()) for place, weights in rows.items()}
     draw(
         p, views, words,
-        named=large((p.focus.layer, p.focus.head), {place: strongest[place] for place in sharpest}),
         clear=list(rows),
         marked={
             place: divmod(patches.index(key), keys.patches_across) for place, key in strongest.items() if key in patches

@@ -1,5 +1,5 @@
-// Every head as a small map, layers down and heads across, a grid for each kind of attention; and some heads large: those
-// that are named, and the one that is chosen or pointed at.
+// Every head as a small map, layers down and heads across, a grid for each kind of attention; and one head large: the one
+// that is chosen or pointed at.
 
 import { cssOf } from "../toolkit/colour.js";
 import { Matrix } from "../toolkit/matrix.js";
@@ -17,10 +17,10 @@ import { layOut } from "./map_layout.js";
 const DIMMED = 0.4; // how much is left of a map that is there but not the point
 const SMALL = 0.8; // letters of names and words
 const [LARGEST, LEAST] = [8, 1.5]; // the width of a small map
-const APART = 1.4; // between grids and between large maps
-const [NARROWEST, SMALLEST] = [17, 10]; // a large map is at least as wide, and there is at least such a height for it
-const BESIDE = 40; // where a figure is as wide, one large map stands beside the small ones
-const LARGE_SHARE = 0.6; // of the height, for large maps above the small ones
+const APART = 1.4; // between grids, and between them and the large map
+const SMALLEST = 10; // there is at least such a height for the large map
+const BESIDE = 40; // where a figure is as wide, the large map stands beside the small ones
+const LARGE_SHARE = 0.6; // of the height, for a large map above the small ones
 const TALL = 45; // the height of a figure where its box says none
 const BAND = 5; // px between two bands of heads that share their keys and values
 const WHOLE = { zoom: 1, x: 0, y: 0 };
@@ -37,7 +37,7 @@ export function read({ metadata, arrays }) {
   data.selected = chosen && targetOf(data, chosen.length === 4 ? named(chosen) : { layer: chosen[0], head: chosen[1] });
   if (!metadata.named) return data;
   data.named = metadata.named.map(([layer, head]) => targetOf(data, { layer, head }));
-  return { ...data, large: Math.min(3, data.named.length + 1) }; // one more, for the head that is pointed at
+  return { ...data, large: 1 };
 }
 
 const named = ([stack, attention, layer, head]) => ({ stack, attention, layer, head });
@@ -116,8 +116,9 @@ export function scene(data, theme, width) {
     room: room - above,
   });
   const x = beside ? Math.round(Math.min(grids.width + 2 * size, width - share)) : 0;
-  const bottom = Math.max(grids.bottom, beside ? large.height : 0);
-  const below = legendOf(data, theme, bottom + 8, width);
+  // Beside a large map, the legend stands below the small ones whose colours it explains.
+  const below = legendOf(data, theme, grids.bottom + 8, beside ? grids.width : width);
+  const end = Math.max(grids.bottom + 8 + below.height, beside ? large.height : 0);
   const part = {
     ...data,
     theme,
@@ -130,7 +131,7 @@ export function scene(data, theme, width) {
   const chosen = data.selected && !theme.unmarked ? [frame(grids.box(data.selected), cssOf(theme.chosen), 3)] : [];
   const cells = data.parts.flatMap(({ metadata }, part_) => tilePlaces(metadata, grids, part_));
   return new Scene({
-    size: [width, bottom + 8 + below.height + 4],
+    size: [width, end + 4],
     marks: [...grids.marks, ...chosen, ...below.marks, ...drawn.flatMap(({ marks }) => marks)],
     places: [...cells, ...drawn.flatMap(({ places }) => places)],
     first: data.selected ?? data.named[0] ?? { part: 0, tile: 0 },
@@ -329,24 +330,16 @@ function frame([x, y, width, height], stroke, thick, out = thick / 2 + 1) {
   return { rect: [x - out, y - out, width + 2 * out, height + 2 * out], round: 4, stroke, thick };
 }
 
-// --- large maps -----------------------------------------------------------------------------------------------------
+// --- the large map -----------------------------------------------------------------------------------------------------
 
-// Side by side, no narrower than `NARROWEST`: where each is, what it says, where its cells are.
-function slotsOf({ parts, named: some, large, metadata }, theme, { width, room }) {
+// Where the large map is, with room for what it says.
+function slotsOf({ parts, named: some, metadata }, theme, { width: wide, room }) {
   const { size } = theme;
-  const count = Math.min(large, Math.max(1, Math.floor(width / (NARROWEST * size))));
-  const wide = (width - (count - 1) * APART * size) / count;
   const said = Math.max(0, ...some.map((target) => sentence(parts, target, theme, wide).length));
   const head = Math.round((metadata.named ? 1.3 + 1.15 * said : 2.1) * size);
   const map = mapOf(parts[0].metadata);
   const place = layOut(map, theme, { width: wide, room: Math.max(SMALLEST * size, room - head), view: WHOLE });
-  const slots = Array.from({ length: count }, (_, k) => ({
-    x: Math.round(k * (wide + APART * size)),
-    wide,
-    head,
-    place,
-  }));
-  return { slots, height: head + place.height };
+  return { slots: [{ x: 0, wide, head, place }], height: head + place.height };
 }
 
 const maps = new WeakMap();
@@ -366,14 +359,10 @@ const sentence = (parts, { part, tile }, theme, wide) => {
   return wrap(ruler(theme, 0.875 * theme.size), one.sentence ? `${nameOf(one)}. ${one.sentence}` : "", wide, 3);
 };
 
-// Which head every large map shows: those that are named, and the last one also what is pointed at or chosen.
-function shownIn({ named: some, selected, slots, metadata }, focused) {
-  const shown = slots.map((_, k) => some[k] ?? null);
-  const last = shown.length - 1;
-  const others = [focused, selected, metadata.named ? null : { part: 0, tile: 0 }];
-  const one = others.find((target) => target && !shown.slice(0, last).some((other) => same(other, target)));
-  if (one && last >= 0) shown[last] = { part: one.part, tile: one.tile };
-  return shown;
+// Which head the large map shows: the one that is pointed at or chosen, or the first.
+function shownIn({ selected, slots }, focused) {
+  const { part, tile } = focused ?? selected ?? { part: 0, tile: 0 };
+  return slots.map(() => ({ part, tile }));
 }
 
 // Kept as long as the figure is laid out like this: moving over a map draws no other one.
