@@ -186,9 +186,9 @@ class ModelConfig:
         return self.d_model // self.n_heads
 
     @property
-    def switch_lengths(self) -> frozenset[int]:
+    def switch_lengths(self) -> tuple[int, ...]:
         """Lengths beyond which even the first tokens are encoded differently, so a cache is invalid."""
-        return frozenset()
+        return ()
 
     def positions_in(self, stack: str) -> str:
         """Return how a stack encodes positions, one of ``POSITIONS`` or a kind that only guests have."""

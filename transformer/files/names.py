@@ -36,9 +36,10 @@ def resolve(name: str | Path) -> Path:
 
 
 def found_names() -> tuple[str, ...]:
-    """Return the names that ``resolve`` finds: installed models, and folders of the hub with a config or a GGUF file.
+    """Return the names that ``resolve`` finds: installed models, and folders of the hub.
 
-    Whether their type opens, only ``transformers`` knows, which is not imported for a list.
+    The folders have a config or a GGUF file; whether their type opens, only ``transformers`` knows, which is not
+    imported for a list.
     """
     packaged = (model.name for model in installed_models())
     return (*packaged, *_hub_names())

@@ -55,7 +55,7 @@ class GuestConfig(ModelConfig):
     n_experts: int = 0
     image: ImageInput | None = None
     position_kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    switch_lengths: frozenset[int] = frozenset()
+    switch_lengths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         """Check only what involves two fields: their code checks the others, and a trial pass the numbers."""

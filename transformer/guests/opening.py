@@ -389,7 +389,7 @@ def _settled(config: GuestConfig, network: Any, stacks: Mapping[str, FoundStack]
         "gated": fed is not None and fed.gated,
         "embedding_scale": (stack.token_scale or 1.0) * stack.table_scale,
         "tie_embeddings": _is_tied(network, stack),
-        "switch_lengths": frozenset(_switch_lengths(getattr(network.config, "rope_parameters", None))),
+        "switch_lengths": tuple(sorted(set(_switch_lengths(getattr(network.config, "rope_parameters", None))))),
         "n_segments": _n_segments(network, stacks.get("encoder")),
     }
     if fed is not None and fed.activation:
