@@ -90,7 +90,7 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
     a sink, or of one without a role, if at least ``LEAST_AWAKE`` of a row goes to what followed, and if that is a clear
     share ("awake") of the weight that goes neither to the first token nor to special ones:
 
-        awake = mean of Σ_{j followed} α_ij ÷ (1 − mean of Σ_{j at rest} α_ij)
+        awake = mean of Σ_{j followed} α_ij ÷ mean of Σ_{j not at rest} α_ij
     """
     roles, places = head_roles(view), patterns_of(view)
     if not view.is_causal:  # a head that sees both sides needs no memory of an earlier occurrence
@@ -99,10 +99,12 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
     rows = followed.any(axis=1) & counted_rows(view)
     if rows.sum() < LEAST_ROWS:
         return roles
-    after, at_rest = (count(view, cells, rows) for cells in (followed, (places["first"] | places["sink"]) & ~followed))
+    # What is not at rest is summed itself: 1 minus nearly 1 would be mostly rounding.
+    elsewhere = view.allowed & (followed | ~(places["first"] | places["sink"]))
+    after, not_at_rest = (count(view, cells, rows) for cells in (followed, elsewhere))
     shares, chance = after.shares[:, 0], float(after.chances[0])
-    awake = shares / np.maximum(1 - at_rest.shares[:, 0], 1e-9)
-    least, least_awake = least_share(chance), least_share(chance / (1 - float(at_rest.chances[0])))
+    awake = shares / np.maximum(not_at_rest.shares[:, 0], 1e-9)
+    least, least_awake = least_share(chance), least_share(chance / float(not_at_rest.chances[0]))
     found = []
     for role, most, of_rest in zip(roles, shares.tolist(), awake.tolist(), strict=True):
         clear = most >= least and not most <= role.score  # a role without a score, "none", does not compete
