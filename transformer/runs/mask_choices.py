@@ -43,8 +43,9 @@ class MaskChoices:
             if name == "layer":
                 found = replace(found, everywhere=False)
             else:
-                size = {"window": {"size": max(1, number or 2)}, "word": {"word": number or 0}}.get(name, {})
-                found = replace(found, preset=name, **size) if name in PRESETS else found
+                size = max(1, number or 2) if name == "window" else found.size
+                word = number or 0 if name == "word" else found.word
+                found = replace(found, preset=name, size=size, word=word) if name in PRESETS else found
         return replace(found, cells=cells_from_texts(texts, on="allow", off="block"))
 
     def to_texts(self) -> tuple[str, ...]:
