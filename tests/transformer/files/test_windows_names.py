@@ -67,7 +67,7 @@ def test_such_a_name_is_neither_fetched_nor_a_snapshot_nor_a_run(name: str) -> N
             n_decoder_layers=1,
         )
         with pytest.raises(ValueError, match="name is"):
-            Recipe(name=name, task="language-model", corpus="c", model=model)
+            Recipe(name=name, task="next-token", corpus="c", model=model)
 
 
 @pytest.mark.parametrize("name", [r"..\en-fr", r"C:\checkpoints\en-fr", r"\\host\share", "en-fr:x", r"a\..\en-fr"])
