@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from math import inf, isfinite
-from typing import Any, ClassVar
+from math import inf
+from sys import float_info
+from typing import Any, ClassVar, TypeGuard
 
 from transformer.errors import MessageError
 
@@ -62,9 +63,14 @@ def number(wanted: str, holds: Callable[[float], bool]) -> Rule:
     def rule(value: Any) -> str:
         if type(value) not in (int, float):
             return "it must be a number"
-        return "" if isfinite(value) and holds(value) else wanted
+        return "" if is_number(value) and holds(value) else wanted
 
     return rule
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value of a file is a finite number; an integer that no float holds is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def list_of(wanted: str, holds: Callable[[Any], bool]) -> Rule:

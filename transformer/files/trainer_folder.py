@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from transformer.config import is_number
 from transformer.disk.plain_files import json_object
 
 STATE = "trainer_state.json"
@@ -69,15 +70,11 @@ def trainer_history(path: Path) -> list[dict[str, float]]:
         if not isinstance(entry, dict) or type(step := entry.get("step")) is not int:
             continue
         row = rows.setdefault(step, {"step": step})
-        row |= {ours: float(entry[theirs]) for ours, theirs in _COLUMNS.items() if _is_number(entry.get(theirs))}
+        row |= {ours: float(entry[theirs]) for ours, theirs in _COLUMNS.items() if is_number(entry.get(theirs))}
         if "dev_loss" in row:
             row["dev_perplexity"] = math.exp(min(row["dev_loss"], 700))
     losses = {"train_loss", "dev_loss"}
     return [row for _, row in sorted(rows.items()) if losses & row.keys()]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _state(path: Path) -> dict[str, Any]:

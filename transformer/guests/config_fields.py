@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from math import isfinite
 
+from transformer.config import is_number
 from transformer.errors import CheckpointError
 
 LONGEST = 8192  # positions, even if the model could read more
@@ -72,7 +72,7 @@ class Values:
     def number(self, *names: str, default: float | None = None) -> float:
         """Return a number above 0."""
         name, value = self._first(names, default)
-        if not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value) or value <= 0:
+        if not is_number(value) or value <= 0:
             raise wrong_field(name, value, "a number above 0")
         return float(value)
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.config import is_number
 from transformer.errors import CheckpointError
 from transformer.pictures.image_files import MAX_PIXELS
 
@@ -154,7 +155,7 @@ def _whole(name: str, value: Any, most: int = MAX_SIDE) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+    if not is_number(value):
         raise _wrong(name, value)
     return float(value)
 

@@ -31,6 +31,7 @@ TOO_MUCH = {
     "classes": ({**BERT, "num_labels": 10**8}, "num_labels is 100000000"),
     "vocabulary": ({**CLIP, "text_config": {"vocab_size": 2**40}}, "text_config.vocab_size is 1099511627776"),
     "positions": ({**BART, "max_position_embeddings": 2**40}, "max_position_embeddings is 1099511627776"),
+    "a number that no float holds": ({**LLAMA, "rms_norm_eps": 10**400}, "expected a number above 0"),
     "widths": ({**BLOOM, "n_layer": 1, "hidden_size": 2**40}, "hidden_size is 1099511627776"),
 }
 

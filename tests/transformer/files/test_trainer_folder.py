@@ -20,7 +20,7 @@ from transformer.heads.sentence_through_training import development, training_st
 LOG = [
     {"step": 500, "epoch": 1.0, "loss": 3.0, "grad_norm": 1.5, "learning_rate": 1e-3},
     {"step": 500, "epoch": 1.0, "eval_loss": 2.5, "eval_runtime": 0.1},
-    {"step": 1000, "epoch": 2.0, "loss": 2.0, "grad_norm": float("nan"), "learning_rate": 5e-4},
+    {"step": 1000, "epoch": 2.0, "loss": 2.0, "grad_norm": float("nan"), "eval_loss": 10**400, "learning_rate": 5e-4},
     {"step": 1000, "train_runtime": 9.0, "train_loss": 2.5},
     {"loss": 9.0},
     "not an entry",

@@ -176,6 +176,7 @@ def test_settings_that_the_file_leaves_out_are_those_of_its_class(folder: Path) 
         ({"resample": 17}, "resample"),
         ({"image_std": [0.5, 0.0, 0.5]}, "image_std"),
         ({"image_mean": ["a", 0.5, 0.5]}, "image_mean"),
+        ({"image_mean": [10**400, 0.5, 0.5]}, "image_mean"),
         ({"rescale_factor": float("nan")}, "rescale_factor"),
     ],
 )
