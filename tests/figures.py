@@ -198,7 +198,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "vocabulary_projection": vocabulary.vocabulary_projection(
             numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)
         ),
-        "nearest_neighbours": vocabulary.nearest_neighbours(["·<i>", "·cat"], [0.9, 0.4], of="·<b>"),
+        "nearest_neighbours": vocabulary.nearest_neighbours(["·<i>", "·cat"], similarities=[0.9, 0.4], of="·<b>"),
         "attention_change": attention_change_figure.attention_change(
             share,
             after=share[::-1],
@@ -250,7 +250,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             [0.3, 0.7], after=[0.4, 0.6], names=["<b>", "·b"], axis="p"
         ),
         "unit_promotes": units.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
-        "unit_writes": units.unit_writes(["·<b>", "a"], [0.5, -1.0], unit=3),
+        "unit_writes": units.unit_writes(["·<b>", "a"], effects=[0.5, -1.0], unit=3),
         "activation_curve": activation_curve.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),
         "reshaping": decoding_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),

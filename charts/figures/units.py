@@ -106,7 +106,7 @@ def strongest_bars(hidden: Any, *, token: str, top: int = 12, name: str = "hidde
     return figure.drawn()
 
 
-def unit_writes(pieces: Sequence[str], effects: Sequence[float], *, unit: int, axis: str = "") -> go.Figure:
+def unit_writes(pieces: Sequence[str], *, effects: Sequence[float], unit: int, axis: str = "") -> go.Figure:
     """Draw the words that a hidden unit makes more probable (right) and less probable (left).
 
     ``pieces``: the words as they are displayed; ``effects``: what the unit adds to the logit of each. If the effect is

@@ -95,7 +95,7 @@ def _away_from_each_other(points: np.ndarray) -> list[str]:
     return sides
 
 
-def nearest_neighbours(pieces: Sequence[str], similarities: Sequence[float], *, of: str) -> go.Figure:
+def nearest_neighbours(pieces: Sequence[str], *, similarities: Sequence[float], of: str) -> go.Figure:
     """Draw the rows of E nearest to one vector, nearest on top; also used for an analogy (a − b + c).
 
     ``pieces``: the rows as they are shown, nearest first; ``similarities``: their cosines to the vector; ``of``: what

@@ -101,10 +101,10 @@ def test_projection_marks_the_sentence_and_keeps_every_point(tokens, numbers):
 
 
 def test_neighbours_on_a_scale_from_0_to_1():
-    figure = nearest_neighbours(["a", "b"], [0.9, 0.25], of="·cat")
+    figure = nearest_neighbours(["a", "b"], similarities=[0.9, 0.25], of="·cat")
     np.testing.assert_allclose(figure.data[0].x, [0.9, 0.25])
     assert list(figure.layout.yaxis.ticktext) == ["a", "b"]
     assert list(figure.layout.xaxis.range) == [0, 1]
     assert "to ·cat" in figure.layout.xaxis.title.text
-    below = nearest_neighbours(["a", "b"], [0.9, -0.2], of="·cat")
+    below = nearest_neighbours(["a", "b"], similarities=[0.9, -0.2], of="·cat")
     assert below.layout.xaxis.range[0] < -0.2, "a negative similarity must not be cut off"

@@ -51,7 +51,7 @@ def test_strongest_units_by_absolute_value():
 
 
 def test_unit_writes_is_sorted_by_effect():
-    figure = unit_writes(["down", "up", "<b>"], [-1.0, 2.0, 0.5], unit=12)
+    figure = unit_writes(["down", "up", "<b>"], effects=[-1.0, 2.0, 0.5], unit=12)
     assert list(figure.data[0].x) == [2.0, 0.5, -1.0]
     assert list(figure.layout.yaxis.ticktext) == ["up", "&lt;b&gt;", "down"]
     assert figure.data[0].marker.color[0] == style.POSITIVE

@@ -82,7 +82,9 @@ def plainly(token: str) -> str:
 
 def draw_neighbours(p: Page, found: tuple[Neighbour, ...], *, of: str, name: str, caption: str) -> None:
     """Draw rows of E by their cosine to ``of``."""
-    figure = nearest_neighbours([label(p, one.id) for one in found], [one.similarity for one in found], of=of)
+    figure = nearest_neighbours(
+        [label(p, one.id) for one in found], similarities=[one.similarity for one in found], of=of
+    )
     show_figure(figure, name=name, caption=caption)
 
 

@@ -411,7 +411,9 @@ def words_of_units(p: Page, one: OneUnit) -> None:
     axis = p.words("axis_logits" if words.logits else "axis_similarity", unit=str(words.unit))
     shown = (*words.up[:8], *words.down[:8])
     show_figure(
-        unit_writes([word.piece for word in shown], [word.effect for word in shown], unit=words.unit, axis=axis),
+        unit_writes(
+            [word.piece for word in shown], effects=[word.effect for word in shown], unit=words.unit, axis=axis
+        ),
         name="words-of-a-unit",
         caption=p.md("words_caption", unit=str(words.unit), token=token, hidden=words.hidden),
         alt=p.text["words_alt" if words.logits else "words_alt_encoder"],
