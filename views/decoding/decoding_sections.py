@@ -212,7 +212,7 @@ def strategies(p: Page) -> None:
             with column, st.container(border=True, key=f"text {name}"):
                 p.say(f"strategy_name.{name}", small=True)  # repeated for readers who have scrolled past the headings
                 _show_strategy(p, texts, name, scores[name])
-        st.caption(p.md("strategies_marks") + (f" {p.md('forced')}" if given(p) else ""))
+        st.caption(p.md("strategies_marks") + (f" {p.md('begins_forced')}" if given(p) else ""))
         found, factor = likelier(texts["beam"], texts["greedy"])
         p.say(f"verdict.{found}", factor=factor)
         if ignored := p.checkpoint.framing.ignored:

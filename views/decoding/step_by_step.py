@@ -236,7 +236,7 @@ def _show_text(p: Page, text: Reading) -> None:
     decoding = text.decoding
     p.say("whole", small=True, text=decoding.text)
     if given(p) and len(decoding.steps) - decoding.finished > text.n_given:  # the model does not just end the text
-        p.say("forced", small=True)
+        p.say("begins_forced", small=True)
     if not decoding.finished:
         p.say("unfinished", small=True, count=len(decoding.tokens))
     _force_another(p, text)
