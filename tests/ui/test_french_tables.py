@@ -25,6 +25,7 @@ FRENCH = {
     for section, found in read_texts(ROOT, "figures", "en").items()
     for key, text in found.items()
 }
+TOKEN = re.compile(r"(?<!\S)·\w")  # as in the heading of a pair of tokens
 NOT_WORDS = re.compile(r"[·⟨<]|\d")  # a token, a name in the code, a number
 
 
@@ -44,7 +45,7 @@ def tables(app: AppTest) -> list[pd.DataFrame]:
 
 def headings(found: list[pd.DataFrame]) -> set[str]:
     named = {SIDE.sub("", str(heading)) for table in found for heading in table}
-    return {heading for heading in named if re.search(r"[A-Za-z]{2}", heading)}
+    return {heading for heading in named if re.search(r"[A-Za-z]{2}", heading) and not TOKEN.search(heading)}
 
 
 def cells(found: list[pd.DataFrame]) -> set[str]:

@@ -354,7 +354,7 @@ CHOICES = [  # page, parameter, code, and its label in a language
     ("decoding", "decoding_section", "alignment", lambda text: text["section"]["alignment"]),
     ("decoding", "strategy", "sampling", lambda text: text["strategy"]["sampling"]),
     ("positions", "positions view", "waves", lambda text: text["view_waves"]),
-    ("masks", "masks view", "padding", lambda text: text["view_padding"]),
+    ("masks", "masks view", "padding", lambda text: text["view"]["padding"]),
 ]
 
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = re.compile(r"[a-z0-9{}]+(-[a-z0-9{}]+)*( [a-z0-9{}]+(-[a-z0-9{}]+)*)*")
 # For these the key is a parameter of the address and must not change, because people keep addresses.
 IN_ADDRESS = re.compile(
-    r"choice\.\w+|p\.(option|toggle|token)|chosen_option|chosen_section|one_of|tabs|second_sentence|read_option|_draw|fold"
+    r"choice\.\w+|p\.(asked|option|toggle|token)|chosen_option|chosen_section|one_of|tabs|second_sentence|read_option|_draw|fold"
 )
 
 

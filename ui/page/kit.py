@@ -2,7 +2,7 @@
 
 ``Page`` inherits from ``Kit``:
 
-    found = p.calc(vocabulary_neighbours, p.checkpoint, token, name="near", wait="wait.neighbours")
+    found = p.calc(vocabulary_neighbours, p.checkpoint, token, name="near")
     p.say("nearest", token=found[0].label, similarity=found[0].cosine)
     p.table([{"token": one.label, "cosine": one.cosine} for one in found], name="neighbours")
     p.code()
