@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from streamlit.testing.v1 import AppTest
 
+from charts.toolkit.payload_bytes import unpack
 from tests.pages.conftest import said
 from ui.words.texts import page_text
 
@@ -40,7 +41,8 @@ class View:
 
 
 def shows_the_sentence(app: AppTest, text: str) -> None:
-    assert " ".join(text.split()).replace("\\", "") in said(app)
+    (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.key == "living picture")
+    assert " ".join(unpack(drawn)[0]["text"].split()) == " ".join(text.split())
 
 
 def has_metrics(app: AppTest, _: str) -> None:

@@ -66,6 +66,6 @@ def test_the_very_first_request_of_a_server_names_a_page(
     for app in (first, first.run()):
         assert not app.exception and not app.error
         assert said(app) == said(usual) and app.title[0].value == usual.title[0].value
-        assert [box.key for box in app.sidebar.text_area] == [box.key for box in usual.sidebar.text_area] != []
+        assert [box.key for box in app.text_input] == [box.key for box in usual.text_input] != []
     first.query_params["sentence"] = "The dog sleeps."
-    assert first.run().text_input(key="sentence").value == "The dog sleeps."
+    assert first.run().session_state["focus"].sentence == "The dog sleeps."

@@ -122,8 +122,8 @@ def test_it_stands_beside_every_map_of_every_kind_of_model(
     open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str, sentence: str
 ) -> None:
     drawn = []
-    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data))
+    monkeypatch.setattr("views.attention.shaded.token_rows", lambda *, data, **_: drawn.append(data))
     for drawing in ("map", "lines", "values", "rollout"):
         app = open_app("attention", checkpoint=checkpoint, sentence=sentence, attention_show=TEXT[f"show_{drawing}"])
         is_fine(app)
-        assert drawn and drawn.pop()["words"]
+        assert drawn and drawn.pop()["rows"][0]["tokens"]

@@ -98,12 +98,12 @@ def test_analogies_need_words_that_are_one_token(open_app, tiny_tokenizer):
     app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "analogies")
     words = [tiny_tokenizer.display(id) for id in tiny_tokenizer.encode("The the of sat")]
     assert words[0] == "·The"
-    for element, word in zip(app.text_input, ("The", "the", "zebras"), strict=False):
-        element.set_value(word)
+    for name, word in zip("abc", ("The", "the", "zebras"), strict=True):
+        app.text_input(key=f"analogy {name}").set_value(word)
     app.run()
     is_fine(app)
     assert "“zebras” is" in said(app)
-    app.text_input[2].set_value("on")
+    app.text_input(key="analogy c").set_value("on")
     app.run()
     is_fine(app)
     assert (TEXT["analogy_caption"].split("{")[0] in said(app)) == (len(tiny_tokenizer.encode("on")) == 1)

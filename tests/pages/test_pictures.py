@@ -74,24 +74,25 @@ def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
 
 def test_the_row_of_a_patch_stands_on_the_picture_beside_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
-    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data))
+    monkeypatch.setattr("views.attention.shaded.token_rows", lambda *, data, **_: drawn.append(data))
     opened("attention", layer="0", head="3", token="0")
     data, config = drawn[-1], config_of(ROOT / "checkpoints" / NAME)
-    assert data["across"] == config.picture_size // config.patch_size
-    start, *found = data["words"]
-    assert not start["patch"] and all(word["patch"] for word in found) and len(found) == data["across"] ** 2
-    assert data["picture"].startswith("data:image/svg+xml,")
-    assert len({patch["ground"] for patch in found}) > 1 and data["clickable"] and not data["wide"]
+    (row,) = data["rows"]
+    assert row["across"] == config.picture_size // config.patch_size
+    start, *found = row["tokens"]
+    assert "patch" not in start and [word["patch"] for word in found] == list(range(row["across"] ** 2))
+    assert row["picture"].startswith("data:image/svg+xml,")
+    assert len({patch["ground"] for patch in found}) > 1 and row["clickable"] and not data["wide"]
 
 
 def test_attention_names_the_class_token_and_says_why_it_is_chosen() -> None:
     """The sentence says “the class token”, because an image has no `<s>`."""
     app, text = opened("attention", token="0"), page_text("attention")
     assert f"From **{text['class_token']}**, head" in said(app) and "From **<s>**" not in said(app)
-    (row,) = (
+    (shown,) = (
         json.loads(part.proto.json) for part in app.get("bidi_component") if part.key == "attention shaded sentence"
     )
-    assert row["hint"].startswith(text["class_token_why"]) and "[CLS]" in row["title"]
+    assert shown["hint"].startswith(text["class_token_why"]) and "[CLS]" in shown["rows"][0]["title"]
     patch = opened("attention", token="7")
     assert f"**{text['class_token']}**, head" not in said(patch)
 
