@@ -149,9 +149,9 @@ def test_odd_characters_are_taken(text: str, tiny_checkpoint: Tiny) -> None:
 
 
 @pytest.mark.parametrize("case", ["qwen2", "t5"])
-def test_a_tokenizer_that_leaves_everything_out_is_refused_in_a_sentence(case: str, tmp_path: Path) -> None:
+def test_a_text_that_the_tokenizer_leaves_out_is_refused_in_a_sentence(case: str, tmp_path: Path) -> None:
     """A Qwen2 folder with a word-level ``tokenizer.json`` used to ask torch to embed an empty list."""
-    backend = tokenizers.Tokenizer(models.BPE({"cat": 0, "<s>": 1, "<pad>": 2}, []))
+    backend = tokenizers.Tokenizer(models.BPE({token: id_ for id_, token in enumerate((*"ACGT", "<s>", "<pad>"))}, []))
     backend.save(str(tmp_path / "tokenizer.json"))
     build(case, vocab_size=8).save_pretrained(tmp_path)
     settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": None, "eos_token": None}
