@@ -74,6 +74,11 @@ def test_a_checkpoint_that_is_included_file_by_file_lacks_only_snapshots() -> No
     assert packed == whole | {"checkpoints/en-fr/snapshots/step-000000.safetensors"}
 
 
+def test_recipes_are_included_without_the_weights_that_still_learn() -> None:
+    packed = {name for name in included() if name.startswith("configs")}
+    assert packed == {f"configs/{path.name}" for path in (ROOT / "configs").glob("*.*")}
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from hatchling.builders.wheel import WheelBuilder
