@@ -41,8 +41,9 @@ def attention_heads(
 
     The large map is that of the ``selected`` (layer, head), or of the head that is pointed at. Small maps have no text,
     and those that are not ``clear`` are pale. ``words`` has an entry for every head. Groups of ``heads_a_key`` heads,
-    which share their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width allows, with
-    their text, and the large one stays visible while the small ones scroll; otherwise all of them fit on one screen.
+    which share their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width
+    allows, with their text, and the large one stays visible while the small ones scroll; otherwise all of them fit on
+    one screen.
     With ``image_row``, every map is this row of the head, laid over the square image whose patches are the keys.
     ``faded`` says in the legend what pale maps are, if there are any. ``colours`` are the numbers of the theme's
     colours that frame the small maps, and ``groups`` says in the legend what each means. ``marked`` is the (row,
