@@ -23,7 +23,7 @@ class GuestConfig(ModelConfig):
         windows: Attention windows, one per layer.
         score_cap: See ``GroupedQueryAttention``.
         gated: Whether the feed-forward layers are gated.
-        block: "sequential" or "parallel".
+        block: "sequential", "parallel" or "sandwich" (a norm before and after each sub-layer).
         embedding_scale: Factor of E[id].
         decoder_heads: Number of decoder heads where it differs from ``n_heads``, which counts the encoder's.
         decoder_d_ff: Feed-forward width of the decoder where it differs from ``d_ff``.

@@ -32,7 +32,7 @@ from transformer.guests.image_folder import image_class, image_input
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.lora import Change
 from transformer.guests.position_kinds import describe_positions
-from transformer.guests.structure import FoundStack, check_layers, find_stacks
+from transformer.guests.structure import FoundLayer, FoundStack, check_layers, find_stacks
 from transformer.guests.tensors import Tensors, all_finite, check_layers_fit, count, open_tensors
 from transformer.guests.trial_pass import N_SOURCE, longest_trial, trial_inputs, trial_pass
 from transformer.pictures.image_patches import N_SPECIAL
@@ -382,7 +382,7 @@ def _settled(config: GuestConfig, network: Any, stacks: Mapping[str, FoundStack]
         "n_encoder_layers": len(stacks["encoder"].layers) if "encoder" in stacks else 0,
         "n_decoder_layers": len(stacks["decoder"].layers) if "decoder" in stacks else 0,
         "norm": "post" if layer.order == "post" else "pre",
-        "block": "parallel" if layer.order == "parallel" else "sequential",
+        "block": _block(layer),
         "rms_norm": norm is not None and norm.kind == "rms",
         "layer_norm_epsilon": norm.epsilon if norm is not None else config.layer_norm_epsilon,
         "final_norm": stack.final_norm is not None,
@@ -411,6 +411,14 @@ def _settled(config: GuestConfig, network: Any, stacks: Mapping[str, FoundStack]
     else:
         changes["n_key_heads"] = 0
     return replace(config, **changes)
+
+
+def _block(layer: FoundLayer) -> str:
+    """Return how a layer combines its sub-layers, as ``GuestConfig.block`` names it."""
+    if layer.order == "parallel":
+        return "parallel"
+    around = {"self_attention_norm", "self_attention_output_norm"}
+    return "sandwich" if layer.order == "pre" and around <= layer.norms.keys() else "sequential"
 
 
 def _switch_lengths(settings: Any) -> Iterator[int]:
