@@ -28,7 +28,7 @@ VIEWS = [
     ("decoding", "decoding_section", "section.tree"),
     ("decoding", "decoding_section", "section.alignment"),
     ("attention", "attention_section", "section_trust"),
-    ("masks", "masks view", "view_steps"),
+    ("masks", "masks view", "view.steps"),
     ("training", "training section", "section.step"),
     ("embeddings", "embeddings section", "section.training"),
 ]
@@ -112,7 +112,7 @@ def test_a_model_that_reads_fewer_says_how_many(shipped: Path, name: str) -> Non
     app = opened("attention", name, long)
     is_sound(app)
     assert "this model reads at most 128" in app.warning[0].value.replace("\\", "")
-    assert next(box for box in app.text_area if box.key == "sentence").value == long
+    assert app.text_input(key="sentence").value == long
 
 
 def test_the_lens_looks_at_a_long_text_piece_by_piece(tiny_checkpoint: Callable) -> None:

@@ -77,9 +77,9 @@ def test_every_token_has_the_letter_of_its_sentence(open_app: Callable, tiny_che
             json.loads(cards.proto.json), ensure_ascii=False
         )
     assert "`</s>` (id 2) between the sentences" in said(app)
-    assert page_text("tokens")["segments"].format(end="</s>") in said(app)
+    assert page_text("tokens")["segments"].split("{")[0] in said(app)
     alone = said(open_app("tokens", checkpoint="tiny-bert", sentence="The cat sat."))
-    assert page_text("tokens")["segments"].format(end="</s>") not in alone and "between the sentences" not in alone
+    assert page_text("tokens")["segments"].split("{")[0] not in alone and "between the sentences" not in alone
 
 
 def test_the_vector_of_the_segment_is_part_of_the_sum(open_app: Callable, tiny_checkpoint: Callable) -> None:

@@ -73,7 +73,7 @@ LEADS = {
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the names of the pages whose frame was drawn, once per run."""
     names, draw = [], frame._draw_frame
-    monkeypatch.setattr(frame, "_draw_frame", lambda p, **how: names.append(p.name) or draw(p, **how))
+    monkeypatch.setattr(frame, "_draw_frame", lambda p, *room, **how: names.append(p.name) or draw(p, *room, **how))
     return names
 
 

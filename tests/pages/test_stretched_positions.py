@@ -29,7 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             "hf-yarn",
             ["of 4 pairs of channels, 1 unchanged, 2 slowed down by s = 4", "YaRN", "a² ="],
-            r"\theta_i / 4 + \gamma_i",
+            r"\theta_i / \lambda_i",
         ),
         ("hf-longrope-short", ["here 1 to 2", "up to 100 tokens", "a = 0.8", "a² = 0.64"], r"\theta_i / \lambda_i"),
         ("hf-longrope", ["here 1.5 to 9", "more than 16 tokens", "pair 0 rotates by 0.667 rad"], "aR_m q"),

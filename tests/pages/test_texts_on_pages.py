@@ -14,9 +14,11 @@ import transformer
 from tests.kinds_of_text import SENDABLE, UNREADABLE
 from tests.pages.conftest import is_fine
 from tests.pages.fuzzing import PAGES
-from tests.pages.page_views import KINDS, VIEWS, View
+from tests.pages.page_views import KINDS, SIDEBAR, VIEWS, View
 from transformer.errors import InputError
+from ui.shell.navigation import NO_SENTENCE
 
+TYPED = tuple(view for view in VIEWS if view.box != SIDEBAR or view.page not in NO_SENTENCE)
 FIRST = "The old man told us a story."
 BY_DAY = 2  # texts per view in every run, in addition to one that is refused: each text on a view at least once
 
@@ -34,7 +36,7 @@ def cases() -> list[object]:
     """
     found = []
     for kind in KINDS:
-        for number, view in enumerate(VIEWS):
+        for number, view in enumerate(TYPED):
             if kind in view.kinds:
                 name = f"{view.name}, {kind}"
                 if view.kinds[number % len(view.kinds)] == kind:
@@ -105,5 +107,5 @@ def is_said(reason: str, app: AppTest) -> bool:
 
 
 def test_every_page_and_every_text_is_tried_by_day() -> None:
-    assert {view.page for view in VIEWS} == set(PAGES)
-    assert {name for number in range(len(VIEWS)) for name in in_turn(number)} == set(SENDABLE)
+    assert {view.page for view in VIEWS} == set(PAGES) and {view.page for view in TYPED} >= {*PAGES} - {*NO_SENTENCE}
+    assert {name for number in range(len(TYPED)) for name in in_turn(number)} == set(SENDABLE)
