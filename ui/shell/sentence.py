@@ -15,6 +15,7 @@ from ui.shell.navigation import NO_SENTENCE
 from ui.words.texts import common
 
 KEY = "sentence"
+_LINES = "sentence has lines"
 PAUSE = "300ms"  # in typing, after which the page follows
 _component = component("sentence", Path(__file__).with_suffix(".js"))
 _STYLE = Path(__file__).with_name("opening.css")
@@ -51,10 +52,12 @@ def _box(focus: Focus, *, of_pair: bool) -> None:
     """Draw the box, set from the focus; it is never set while the reader types in it."""
     name, placeholder = ("pair", "pair_placeholder") if of_pair else ("name", "placeholder")
     shared = {"key": KEY, "label_visibility": "collapsed", "placeholder": common(f"sentence.{placeholder}")}
-    is_new = KEY not in st.session_state
-    if not is_new and st.session_state[KEY] != focus.sentence:
+    is_new, has_lines = KEY not in st.session_state, focus.way == "chat" or "\n" in focus.sentence
+    is_other = st.session_state.get(_LINES, has_lines) != has_lines  # the new box would hold what it held before
+    st.session_state[_LINES] = has_lines
+    if not is_new and (is_other or st.session_state[KEY] != focus.sentence):
         st.session_state[KEY] = focus.sentence
-    if focus.way == "chat" or "\n" in focus.sentence:
+    if has_lines:
         typed = st.text_area(common(f"sentence.{name}"), focus.sentence, height=68, on_change=_report, **shared)
     else:
         typed = st.text_input(common(f"sentence.{name}"), focus.sentence, live=PAUSE, on_change=_report, **shared)
