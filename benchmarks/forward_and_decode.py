@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import torch
 
+from benchmarks import peers
 from benchmarks.interleaved import Ratio, Timings, time_interleaved
 from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint, sentence_of
 from transformer.fast.shortcut import fast_path
@@ -22,11 +23,6 @@ from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import Decoding, decode
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.tracing import trace
-
-try:
-    from benchmarks import peers
-except ModuleNotFoundError:
-    peers = None
 
 FORWARD_ROUNDS, DECODING_ROUNDS = 60, 12
 TRACE_GOALS = {SMALL: 1.5, MEDIUM: 1.25}
@@ -71,28 +67,23 @@ def forward_passes(shape: Shape, checkpoint: Checkpoint) -> dict[str, Callable[[
         return [activation.values for activation in traced().values()]
 
     functions = {"plain": plain, "readable": readable, "traced": traced, "read": traced_and_read}
-    if peers is not None:
-        functions["peer"] = peers.Peer(shape, attention="sdpa").forward
-        eager = peers.Peer(shape, attention="eager")
-        functions["peer maps"] = lambda: eager.forward(output_attentions=True)
+    functions["peer"] = peers.Peer(shape, attention="sdpa").forward
+    eager = peers.Peer(shape, attention="eager")
+    functions["peer maps"] = lambda: eager.forward(output_attentions=True)
     return functions
 
 
 def forward_rows(shape: Shape, times: Timings) -> list[Row]:
     """Return the rows of the table for forward passes."""
-    rows = [
+    return [
         Row("everything traced ÷ plain fused forward", times.ratio("traced", "plain"), TRACE_GOALS.get(shape)),
         Row("… and every array read ÷ plain", times.ratio("read", "plain")),
         Row("readable path, nothing recorded ÷ plain", times.ratio("readable", "plain")),
+        Row("plain ÷ Hugging Face SDPA", times.ratio("plain", "peer")),
+        Row("everything traced ÷ Hugging Face SDPA", times.ratio("traced", "peer")),
+        Row("everything traced ÷ Hugging Face eager, output_attentions", times.ratio("traced", "peer maps")),
+        Row("Hugging Face eager, output_attentions ÷ SDPA", times.ratio("peer maps", "peer")),
     ]
-    if peers is not None:
-        rows += [
-            Row("plain ÷ Hugging Face SDPA", times.ratio("plain", "peer")),
-            Row("everything traced ÷ Hugging Face SDPA", times.ratio("traced", "peer")),
-            Row("everything traced ÷ Hugging Face eager, output_attentions", times.ratio("traced", "peer maps")),
-            Row("Hugging Face eager, output_attentions ÷ SDPA", times.ratio("peer maps", "peer")),
-        ]
-    return rows
 
 
 def decodings(shape: Shape, checkpoint: Checkpoint, *, n_short: int, n_long: int) -> dict[str, Callable[[], object]]:
@@ -110,31 +101,25 @@ def decodings(shape: Shape, checkpoint: Checkpoint, *, n_short: int, n_long: int
             raise RuntimeError(f"{len(decoding.tokens)} tokens were written instead of {n_tokens}")
         return decoding
 
-    functions: dict[str, Callable[[], object]] = {
+    peer = peers.Peer(shape, attention="sdpa")
+    return {
         "plain": lambda: write(n_long, record_steps=False),
         "recorded": lambda: write(n_long, record_steps=True),
         "traced": lambda: trace(checkpoint, sentence, strategy=Greedy(n_long)),
         "plain short": lambda: write(n_short, record_steps=False),
         "recorded short": lambda: write(n_short, record_steps=True),
+        "peer": lambda: peer.write(n_long),
     }
-    if peers is not None:
-        peer = peers.Peer(shape, attention="sdpa")
-        functions["peer"] = lambda: peer.write(n_long)
-    return functions
 
 
 def decoding_rows(times: Timings, *, n_short: int, n_long: int) -> list[Row]:
     """Return the rows of the table for decoding."""
-    rows = []
-    if peers is not None:
-        rows += [
-            Row("everything recorded ÷ Hugging Face generate", times.ratio("recorded", "peer"), DECODING_GOAL),
-            Row(
-                "written, then traced in one pass ÷ Hugging Face generate", times.ratio("traced", "peer"), DECODING_GOAL
-            ),
-            Row("plain ÷ Hugging Face generate", times.ratio("plain", "peer")),
-        ]
-    rows.append(Row("everything recorded ÷ plain", times.ratio("recorded", "plain")))
+    rows = [
+        Row("everything recorded ÷ Hugging Face generate", times.ratio("recorded", "peer"), DECODING_GOAL),
+        Row("written, then traced in one pass ÷ Hugging Face generate", times.ratio("traced", "peer"), DECODING_GOAL),
+        Row("plain ÷ Hugging Face generate", times.ratio("plain", "peer")),
+        Row("everything recorded ÷ plain", times.ratio("recorded", "plain")),
+    ]
     for name, text in (("recorded", "everything recorded"), ("plain", "plain")):
         ratio = times.ratio(name, f"{name} short", scale=n_short / n_long)
         rows.append(Row(f"time per token, {n_long} ÷ {n_short} tokens, {text}", ratio, FLAT_GOAL))
@@ -173,10 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     start = time.monotonic()
     print(f"torch {torch.__version__}, one thread; median of ratios [quartiles]; times are medians of processor time")
-    if peers is None:
-        print("Hugging Face is left out: pip install -r requirements-benchmarks.txt", file=sys.stderr)
-    else:
-        print(f"Hugging Face transformers {peers.VERSION}: GPT-2 and Marian of the same shape, random weights")
+    print(f"Hugging Face transformers {peers.VERSION}: GPT-2 and Marian of the same shape, random weights")
     measure(
         (SMALL, MEDIUM),
         forward_rounds=max(2, round(FORWARD_ROUNDS * options.rounds)),

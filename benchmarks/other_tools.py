@@ -53,11 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--tokens", type=int, default=64, help="of the pass (default 64)")
     options = parser.parse_args(arguments)
     os.environ["HF_HUB_OFFLINE"] = "1"  # must be set before the first import
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        print("needs Hugging Face transformers: pip install -r requirements-benchmarks.txt", file=sys.stderr)
-        return 2
+    import transformers
+
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)

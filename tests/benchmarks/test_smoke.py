@@ -43,28 +43,16 @@ def measured(capsys: pytest.CaptureFixture[str]) -> tuple[list[benchmark.Row], s
     return rows, capsys.readouterr().out
 
 
-def test_all_rows_are_printed_without_the_peers(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(benchmark, "peers", None)
+def test_all_rows_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     rows, printed = measured(capsys)
-    assert [row.what for row in rows] == [*FORWARD, *DECODING] * 2
+    assert [row.what for row in rows] == [*FORWARD, *FORWARD_PEERS, *DECODING_PEERS, *DECODING] * 2
     assert all(0 < row.ratio.lower <= row.ratio.median <= row.ratio.upper < math.inf for row in rows)
     assert all(str(row) in printed for row in rows)
     assert "tiny writer" in printed
     assert "tiny translator" in printed
 
 
-@pytest.mark.slow
-def test_all_rows_are_printed_with_the_peers(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("transformers", reason="requirements-benchmarks.txt is not installed")
-    rows, printed = measured(capsys)
-    assert [row.what for row in rows] == [*FORWARD, *FORWARD_PEERS, *DECODING_PEERS, *DECODING] * 2
-    assert all(str(row) in printed for row in rows)
-
-
 def test_the_peers_have_the_same_shape() -> None:
-    pytest.importorskip("transformers", reason="requirements-benchmarks.txt is not installed")
     from benchmarks.peers import Peer
 
     for shape, extra in ((WRITER, 0), (TRANSLATOR, 4 * TRANSLATOR.config.d_model)):
