@@ -84,12 +84,12 @@ def test_texts_in_all_boxes(page: str, checkpoint: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pages", [(*OWN_BOXES, "heads"), pytest.param(PAGES, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("pages", [OWN_BOXES, pytest.param(PAGES, marks=pytest.mark.nightly)])
 def test_the_walk_finds_the_boxes(pages: tuple[str, ...]) -> None:
     """Each page that reads a sentence has its box; the others are found behind the buttons that show them."""
     found = {(page, box.key) for page in pages for box in walk(page, "tiny-translator").boxes}
     assert {(page, "sentence") for page in pages if page not in NO_SENTENCE} <= found
-    for box in [("tokens", "word"), ("tokens", "character"), ("heads", "heads own text"), ("surgery", "patch sentence"),
+    for box in [("tokens", "word"), ("tokens", "character"), ("surgery", "patch sentence"),
                 ("compare", "second"), ("training", "toy word"),
                 ("embeddings", "analogy a"), ("overview", "share note")]:  # fmt: skip
         assert box in found
