@@ -160,7 +160,7 @@ def test_a_word_that_was_given_is_beside_the_one_that_the_model_predicts(open_ap
     is_fine(app)
     line = sentence_about_the_step(app)
     assert "every”, the model predicts **·day** (0.750)" in line and "has **·Sunday** (0.00188, rank 13)" in line
-    assert TEXT["forced"] not in said(app), "nothing continues a text that is complete"
+    assert TEXT["begins_forced"] not in said(app), "nothing continues a text that is complete"
     go(app, 7)  # the full stop, which the model predicts as well
     assert "the model predicts **.** (" in (line := sentence_about_the_step(app)) and "as in the given text" in line
 
@@ -168,7 +168,7 @@ def test_a_word_that_was_given_is_beside_the_one_that_the_model_predicts(open_ap
 def test_a_given_beginning_is_marked_and_continued(open_app: Callable) -> None:
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, target="Le chat dort", step="0")
     is_fine(app)
-    assert "The given text has" in said(app) and TEXT["forced"] in said(app)
+    assert "The given text has" in said(app) and TEXT["begins_forced"] in said(app)
     assert "The whole text: Le chat dort" in said(app)
     go(app, 99)
     assert "The given text has" not in said(app)
