@@ -78,6 +78,8 @@ def selectors(
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
+    if not {"kind", "stack", "layer", "head"} & {*needs}:
+        return  # a page may draw its lists in a second call, which must still know that the page is another one
     # On another page, the same key is a new widget without a value, but still refers to the previous page's widget.
     anew = st.session_state.get(_DRAWN_ON) != page_hash()
     st.session_state[_DRAWN_ON] = page_hash()
