@@ -31,7 +31,7 @@ def trace(tiny_checkpoint: Callable[[str], transformer.Checkpoint]) -> transform
 
 def open_at(visit: Callable[..., Page], address: str, **how: object) -> Page:
     page = visit(address, **how)
-    page.get_by_text("The code that computed this").first.wait_for(timeout=60_000)
+    page.locator("[class*='st-key-code '], [class*=st-key-code-]").last.wait_for(timeout=60_000)
     page.locator("canvas[data-geometry]").first.wait_for(timeout=60_000)
     settle(page)
     return page

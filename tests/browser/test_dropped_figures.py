@@ -19,7 +19,7 @@ def test_a_figure_that_was_dropped_is_made_again(
     page = visit(start_app(tmp_path, script=Path(__file__).with_name("dropped_figures_harness.py")))
     expect(page.get_by_text("run 1", exact=True)).to_be_visible()
     page.locator("[class*=st-key-more-of-] button").first.click()
-    expect(page.get_by_text("SVG", exact=True).first).to_be_visible()
+    expect(page.get_by_text("CSV", exact=True).first).to_be_visible()
     settle(page)
     expect(page.get_by_text("run 2", exact=True)).to_be_visible()
     page.get_by_text("Table", exact=True).click()

@@ -16,12 +16,13 @@ from ui.server.streamlit_private import page_hash
 
 Texts = tuple[str, ...]
 
-# By page and parameter: texts that no control has read yet, the defaults of drawn controls, and owners.
-_SET, _SHOWN, _OWNERS = "page state: set", "page state: shown", "page state: owners"
+# By page and parameter: texts that no control has read yet, those that a control began with, the defaults of drawn
+# controls, and owners.
+_SET, _BEGAN, _SHOWN, _OWNERS = "page state: set", "page state: began", "page state: shown", "page state: owners"
 _ARRIVED, _BROUGHT = "page state: arrived", "page state: brought"
 _PAGE, _NAMES, _LAST = "page state: page", "page state: names", "page state: hash of the last page"
 _TOLD = "page state: page that the browser was told of"
-NAMES = (_SET, _SHOWN, _OWNERS, _PAGE)  # keys of the session that hold a page's choices
+NAMES = (_SET, _BEGAN, _SHOWN, _OWNERS, _PAGE)  # keys of the session that hold a page's choices
 _MOST = 64  # parameters that an address may contain
 
 
@@ -41,6 +42,7 @@ def replace(page: str, choices: Mapping[str, Texts]) -> None:
     for key in _of(_SHOWN, page):
         st.session_state.pop(key, None)
     st.session_state[_SET] = {**st.session_state.get(_SET, {}), page: dict(choices)}
+    st.session_state[_BEGAN] = {**st.session_state.get(_BEGAN, {}), page: {}}
     st.session_state[_OWNERS] = {**st.session_state.get(_OWNERS, {}), page: {}}
 
 
@@ -117,6 +119,8 @@ def values(key: str, *, page: str = "") -> Texts:
     if key in (found := _of(_SET, page)):
         return found[key]
     shown = _of(_SHOWN, page)
+    if key in shown and key not in st.session_state:  # Streamlit keeps only what a reader has chosen at the control
+        return _of(_BEGAN, page).get(key, ())
     if key not in shown or (value := st.session_state.get(key)) is None or value == shown[key]:
         return ()
     return texts_of(value)
@@ -126,7 +130,8 @@ def show(key: str, default: object) -> None:
     """Let the control of a choice, which is drawn now, hold its value."""
     page = current_page()
     _put(_SHOWN, page, key, default)
-    if key in _of(_SET, page):
+    if key in (found := _of(_SET, page)):
+        _put(_BEGAN, page, key, found[key])
         _put(_SET, page, key, None)
 
 
@@ -139,6 +144,7 @@ def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = Fals
     page = page or current_page()
     if key in _of(_SHOWN, page):
         st.session_state.pop(key, None)
+    _put(_BEGAN, page, key, None)
     _put(_SET, page, key, tuple(texts) or None)
     if adopted:
         _put(_OWNERS, page, key, None if owner is None else _name_of(owner))
