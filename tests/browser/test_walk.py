@@ -47,7 +47,7 @@ def walk(
     """Visit all pages, or those in ``names``; ``look`` checks more on each page."""
     for entry in (entry for entry in PAGES if not names or entry.name in names):
         open_page(page, read_texts(TEXTS, entry.name, language)["title"])
-        draws(page, entry, sentence)
+        draws(page, entry, sentence, language=language)
         look(entry)
 
 
@@ -56,10 +56,11 @@ def opening(checkpoint: str) -> Example:
     return read_opening(SHIPPED / checkpoint).first
 
 
-def draws(page: Page, entry: Entry, sentence: str) -> None:
+def draws(page: Page, entry: Entry, sentence: str, *, language: str = "en") -> None:
     """Check that the page shows this sentence in its box, its marked choices, a figure, and no error."""
     if entry.name not in NO_SENTENCE:
-        expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value(sentence)
+        name = read_texts(TEXTS, "common", language)["sentence"]["name"]
+        expect(page.get_by_role("textbox", name=name, exact=True)).to_have_value(sentence)
     marked, asked = page.evaluate(MARKED), address(page)
     # An address without a view opens as its checkpoint does; one with a view adds the first head, layer and token.
     silent = not asked.keys() - {"checkpoint", "language", "presenter"}
