@@ -221,10 +221,10 @@ class Site {
     return stacks.decoder && prediction ? [...read, ...list(writes, prediction)] : read;
   }
 
-  // How much the lesson leaves for the figure and its buttons; without a lesson the page scrolls.
+  // How much the lesson leaves for the drawing, below the figure's buttons; without a lesson the page scrolls.
   measure() {
     const { element, lesson } = this.bar;
-    const figure = this.host.getBoundingClientRect();
+    const figure = (this.panel?.box ?? this.host).getBoundingClientRect();
     const bar = element.getBoundingClientRect();
     const foot = bar.left > figure.right ? 0 : bar.height;
     const room = lesson ? `${Math.max(280, innerHeight - figure.top - scrollY - foot - 8)}px` : "";
