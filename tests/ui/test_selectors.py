@@ -25,11 +25,14 @@ def test_our_own_translates_unless_it_was_given_tasks() -> None:
     assert work_of(ModelConfig(task_prefixes=("fill: ",), **SIZES)) == "text-to-text"
 
 
+@pytest.mark.parametrize("chosen", [None, "", "forged"])
 @pytest.mark.parametrize("name", ["head", "kind", "stack"])
-def test_a_choice_of_nothing_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_choice_that_was_not_offered_changes_nothing(
+    name: str, chosen: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No browser sends such a value, but a script may, and the focus used to keep it on every page."""
     changed: list[dict] = []
     monkeypatch.setattr(focus, "change", lambda **values: changed.append(values))
-    monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": None})
-    selectors._change(name)
+    monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": chosen})
+    selectors._change(name, (0, 1, "encoder self"))
     assert not changed

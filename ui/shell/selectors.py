@@ -107,16 +107,16 @@ def _choose(name: str, options: list, value: object, *, anew: bool, before: Call
         options,
         key=key,
         on_change=_change,
-        args=(name, before),
+        args=(name, tuple(names), before),
         format_func=names.__getitem__,
         label_visibility="collapsed",
         width=_WIDTH,
     )
 
 
-def _change(name: str, before: Callable[[], None] | None = None) -> None:
-    """Handle a choice; a message not made by our page may report that nothing is chosen, which is ignored."""
-    if (chosen := st.session_state[f"choose {name}"]) is not None:
+def _change(name: str, offered: Sequence[str | int], before: Callable[[], None] | None = None) -> None:
+    """Handle a choice; what a message not made by our page reports beside those offered is ignored."""
+    if (chosen := st.session_state[f"choose {name}"]) in offered:
         if before:
             before()
         shared_focus.change(**_changes_of(name, chosen))

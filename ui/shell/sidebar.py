@@ -203,7 +203,9 @@ def _set(name: str, value: object) -> None:
 
 
 def _report(name: str) -> None:
-    shared_focus.change(**{name: st.session_state[f"sidebar {name}"]})
+    """Handle a choice; a message not made by our page may report that nothing is chosen, which is ignored."""
+    if (chosen := st.session_state[f"sidebar {name}"]) is not None:
+        shared_focus.change(**{name: chosen})
 
 
 def _use_example() -> None:
