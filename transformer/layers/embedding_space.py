@@ -88,10 +88,38 @@ def nearest_tokens(checkpoint: Checkpoint, stack: str, id: int, *, count: int = 
     return nearest_rows(table, table[id], count=count, excluded={id})
 
 
-def word_analogy(checkpoint: Checkpoint, stack: str, words: Sequence[str]) -> tuple[Neighbour, ...]:
-    """Return all rows of E but three by cosine to a − b + c; ``words`` are a, b, c, of one token each."""
-    table = embedding_table(checkpoint, stack)
-    return analogy(table, *(checkpoint.tokenizer.encode(word)[0] for word in words), count=len(table))
+@dataclass(frozen=True)
+class WordAnalogy:
+    """What a − b + c is near to.
+
+    Attributes:
+        nearest: The nearest rows of E, nearest first; those of the three words are left out.
+        rank: Rank of the expected word among ``n_rows``, 1 for the nearest; 0 if none was given.
+        n_rows: Number of rows that were compared.
+    """
+
+    nearest: tuple[Neighbour, ...]
+    rank: int
+    n_rows: int
+
+
+def word_analogy(
+    checkpoint: Checkpoint, stack: str, words: Sequence[str], expected: str = "", *, count: int = 12
+) -> WordAnalogy:
+    """Return the rows of E nearest to a − b + c, and how near the expected one is.
+
+    Args:
+        checkpoint: The model.
+        stack: "encoder" or "decoder".
+        words: a, b and c, of one token each.
+        expected: The word that the analogy asks for, of one token.
+        count: Number of nearest rows to return.
+    """
+    table, tokenizer = embedding_table(checkpoint, stack), checkpoint.tokenizer
+    found = analogy(table, *(tokenizer.encode(word)[0] for word in words), count=len(table))
+    wanted = tokenizer.encode(expected)[0] if expected else None
+    rank = next((place for place, one in enumerate(found, start=1) if one.id == wanted), 0)
+    return WordAnalogy(found[:count], rank, len(found))
 
 
 def single_token_analogies(tokenizer: Tokenizer) -> tuple[tuple[str, str, str, str], ...]:
@@ -99,9 +127,9 @@ def single_token_analogies(tokenizer: Tokenizer) -> tuple[tuple[str, str, str, s
     return tuple(words for words in ANALOGIES if all(len(tokenizer.encode(word)) == 1 for word in words))
 
 
-def rank_of(id: int, found: Sequence[Neighbour]) -> int:
-    """Return the rank of an id in a list of neighbours, 1 for the nearest."""
-    return 1 + next(rank for rank, neighbour in enumerate(found) if neighbour.id == id)
+def vocabulary_labels(checkpoint: Checkpoint, stack: str) -> tuple[str, ...]:
+    """Return every row of E as its token is shown, by id."""
+    return tuple(map(checkpoint.tokenizer.display, range(len(embedding_table(checkpoint, stack)))))
 
 
 @dataclass(frozen=True)

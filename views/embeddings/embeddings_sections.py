@@ -12,8 +12,8 @@ from transformer.layers.embedding_lookup import Lookup, embedding_table, lookup,
 from transformer.layers.embedding_space import (
     Neighbour,
     nearest_tokens,
-    rank_of,
     single_token_analogies,
+    vocabulary_labels,
     vocabulary_map,
     word_analogy,
 )
@@ -151,11 +151,11 @@ def neighbours(p: Page) -> None:
 def map_of_vocabulary(p: Page) -> None:
     """Draw all rows of E in the plane of their first two principal components."""
     projection = p.calc(vocabulary_map, p.checkpoint, p.focus.stack, name="projection", shows=(".explained",))
-    vocabulary, width = table_of(p).shape
+    width = table_of(p).shape[1]
     p.say("map", d_model=width, share=sum(projection.explained), rest=width - 2)
     figure = vocabulary_projection(
         projection.coordinates,
-        displays=[label(p, id) for id in range(vocabulary)],
+        displays=p.calc(vocabulary_labels, p.checkpoint, p.focus.stack, name="labels"),
         tokens=p.trace.tokens(p.focus.stack),
         explained=projection.explained,
     )
@@ -182,13 +182,14 @@ def analogies(p: Page) -> None:
         if len(ids := p.checkpoint.tokenizer.encode(word)) != 1:
             p.say("not_one", small=True, word=word, tokens=len(ids), pieces=" ".join(label(p, id) for id in ids))
             return
-    found = p.calc(word_analogy, p.checkpoint, p.focus.stack, tuple(asked), name="found", shows=("[0]",))
-    if len(words) == 4 and asked == list(words[:3]):
-        rank = rank_of(p.checkpoint.tokenizer.encode(words[3])[0], found)
-        p.say("expected_hit" if rank == 1 else "expected_miss", expected=words[3], rank=rank, count=len(found))
+    expected = words[3] if len(words) == 4 and asked == list(words[:3]) else ""
+    found = p.calc(word_analogy, p.checkpoint, p.focus.stack, tuple(asked), expected, name="found", shows=("",))
+    if expected:
+        key = "expected_hit" if found.rank == 1 else "expected_miss"
+        p.say(key, expected=expected, rank=found.rank, count=found.n_rows)
     of = p.words("analogy_of", a=asked[0], b=asked[1], c=asked[2])
     caption = p.md("analogy_caption", count=len(table_of(p)))
-    draw_neighbours(p, found[:12], of=of, name="analogy", caption=caption)
+    draw_neighbours(p, found.nearest, of=of, name="analogy", caption=caption)
     if offered:
         _all_analogies(p, offered)
 
@@ -197,9 +198,9 @@ def _all_analogies(p: Page, offered: dict[str, tuple[str, ...]]) -> None:
     """List every example with its nearest row and the rank of the expected word, misses included."""
     rows = []
     for question, (*words, expected) in offered.items():
-        found = p.calc(word_analogy, p.checkpoint, p.focus.stack, tuple(words))
-        rank = rank_of(p.checkpoint.tokenizer.encode(expected)[0], found)
-        rows.append({"question": question, "expected": expected, "nearest": label(p, found[0].id), "rank": rank})
+        found = p.calc(word_analogy, p.checkpoint, p.focus.stack, tuple(words), expected)
+        nearest_row = label(p, found.nearest[0].id)
+        rows.append({"question": question, "expected": expected, "nearest": nearest_row, "rank": found.rank})
     p.say("all_analogies", hits=sum(row["rank"] == 1 for row in rows), count=len(rows))
     caption = p.md("all_analogies_caption", count=len(table_of(p)) - 3)
     p.table(rows, name="all-analogies", caption=caption)

@@ -12,7 +12,6 @@ from transformer.layers.embedding_space import (
     analogy,
     nearest_rows,
     nearest_tokens,
-    rank_of,
     single_token_analogies,
     word_analogy,
 )
@@ -49,8 +48,10 @@ def test_only_words_of_one_token_are_offered_as_analogies(tiny_checkpoint, monke
     single = [word for word in words if len(checkpoint.tokenizer.encode(word)) == 1]
     monkeypatch.setattr(embedding_space, "ANALOGIES", (tuple(single[:4]), ("unbelievably", *single[:3])))
     assert single_token_analogies(checkpoint.tokenizer) == (tuple(single[:4]),)
-    found = word_analogy(checkpoint, "encoder", single[:3])
+    found = word_analogy(checkpoint, "encoder", single[:3], single[3])
     ids = [checkpoint.tokenizer.encode(word)[0] for word in single[:4]]
     table = embedding_table(checkpoint, "encoder")
-    assert found == analogy(table, *ids[:3], count=len(table))
-    assert found[rank_of(ids[3], found) - 1].id == ids[3]
+    every = analogy(table, *ids[:3], count=len(table))
+    assert (found.nearest, found.n_rows) == (every[:12], len(every))
+    assert every[found.rank - 1].id == ids[3]
+    assert word_analogy(checkpoint, "encoder", single[:3]).rank == 0
