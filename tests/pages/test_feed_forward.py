@@ -10,15 +10,14 @@ from html import unescape
 
 import numpy as np
 import pytest
-import torch
 
 import transformer
 from charts.figures.units import line_of
 from charts.toolkit.style import three_digits_alike
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
+from tests.transformer.interventions.rows_of_zeros import without_row
 from transformer.attribution.direct_logit_attribution import predicting_units
-from transformer.interventions.experiment import same_tokens
 from transformer.layers.feed_forward_units import strongest_units, unit_words
 from transformer.runs.traces import Trace
 from ui.words.texts import page_text
@@ -152,7 +151,7 @@ def test_a_unit_of_an_encoder_says_what_it_changes_in_the_output(
     (unit,) = strongest_units(trace, "encoder", 0, token, count=1)
     ids = [token.id for token in trace.prediction]
     rows = range(len(ids))
-    runs = (trace, without(trace, "encoder", 0, unit))
+    runs = (trace, without_row(trace, "encoder", 0, unit))
     before, after = (np.array([chances(run, row)[id] for row, id in zip(rows, ids, strict=True)]) for run in runs)
     words = [row for row in rows if trace.prediction[row].display.removeprefix("·").isalnum()]
     most = max(words, key=lambda row: abs(before[row] - after[row]))
@@ -172,7 +171,7 @@ def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, t
     checkpoint = tiny_checkpoint("tiny-sentiment")
     trace = transformer.trace(checkpoint, SENTENCE)
     (unit,) = strongest_units(trace, "encoder", 1, 2, count=1)
-    before, after = shares_of(trace), shares_of(without(trace, "encoder", 1, unit))
+    before, after = shares_of(trace), shares_of(without_row(trace, "encoder", 1, unit))
     best = int(before.argmax())
     shares = three_digits_alike([float(each[best]) for each in (before, after)])
     name = checkpoint.config.class_names[best]
@@ -183,18 +182,6 @@ def test_a_classifier_says_what_the_unit_does_to_its_class(open_app: Callable, t
     assert TEXT[said_].format(what=what, name=name, before=shares[0], after=shares[1]) in said(app)
     (bars,) = json.loads(app.get("plotly_chart")[1].proto.spec)["data"]
     np.testing.assert_allclose(sorted(numbers(bars["x"])), sorted(before - after), atol=1e-6)
-
-
-def without(trace: Trace, stack: str, layer: int, unit: int) -> Trace:
-    """Run the same tokens with a row of W₂ at 0: what a silent unit adds."""
-    weight = trace.checkpoint.model.get_submodule(f"{stack}.layers.{layer}.feed_forward.output_projection").weight
-    column = weight[:, unit].detach().clone()
-    with torch.no_grad():
-        weight[:, unit] = 0
-        try:
-            return same_tokens(trace)
-        finally:
-            weight[:, unit] = column
 
 
 def shares_of(trace: Trace) -> np.ndarray:
@@ -214,7 +201,7 @@ def chances(run: Trace, row: int) -> np.ndarray:
 
 def chances_at(trace: Trace, stack: str, layer: int, unit: int, row: int | None) -> list[np.ndarray]:
     """Return the probabilities with and without a unit: of tokens or, without a row, of classes."""
-    runs = (trace, without(trace, stack, layer, unit))
+    runs = (trace, without_row(trace, stack, layer, unit))
     return [shares_of(run) if row is None else chances(run, row) for run in runs]
 
 

@@ -19,13 +19,13 @@ from charts.toolkit.style import percent_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
 from tests.transformer.files.test_trainer_folder import write_training
+from tests.ui.texts_of import TextsOf
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.heads.sentence_through_training import Moment, changed_most, development
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
-from ui.page.kit import Kit
 from ui.words.texts import page_text
 from views.training.training_sections import Shown, marked, per_token, step_names, story
 
@@ -191,12 +191,6 @@ def shown_of(moments: list[Moment]) -> Shown:
     return Shown(tuple(moments), Head("decoder", "cross", 1, 3))
 
 
-class Words(Kit):
-    """A page of which only the texts are used."""
-
-    name, text = "training", TEXT
-
-
 def test_steps_have_names() -> None:
     assert step_names(moments_of(1), TEXT, card="") == ["0 (untrained)", "700 (final)"]
     assert step_names(moments_of(0, last=None), TEXT, card="") == ["final"]
@@ -229,11 +223,11 @@ def test_the_words_that_answers_share_are_green_and_escaped() -> None:
 
 
 def test_when_a_map_changed_most_in_words() -> None:
-    assert story(Words(), shown_of(moments_of(3))) == (
+    assert story(TextsOf("training"), shown_of(moments_of(3))) == (
         "The map of **Layer 1, head 3 of cross-attention** changes most between **steps 500 and 700**: 75% of its "
         "attention moves to other tokens."
     )
-    assert "steps 0 and final" in story(Words(), shown_of(moments_of(1, last=None)))
+    assert "steps 0 and final" in story(TextsOf("training"), shown_of(moments_of(1, last=None)))
 
 
 def test_probability_of_a_token_on_average() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.golden.hostile import LYING_GGUF, NAME
 from tests.transformer.guests.gguf_files import llama3_factors, token_keys, write_gguf
 from tests.transformer.guests.hugging_face import build
 from tests.transformer.guests.test_equal_numbers import LENGTHS, TOLERANCE, attentions, both
@@ -242,27 +243,10 @@ def test_a_file_that_is_cut_off_is_refused(length: int, tmp_path: Path) -> None:
         load(file)
 
 
-HEADER = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1)
-_NAME = struct.pack("<Q1s", 1, b"a")
-LIES = {
-    "keys without end": struct.pack("<4sIQQ", b"GGUF", 3, 0, 2**60),
-    "tensors without end": struct.pack("<4sIQQ", b"GGUF", 3, 2**60, 0),
-    "an old version": struct.pack("<4sIQQ", b"GGUF", 1, 0, 0),
-    "the other order of bytes": struct.pack(">4sIQQ", b"GGUF", 3, 0, 0),
-    "a name without end": HEADER + struct.pack("<Q", 2**62),
-    "a text without end": HEADER + _NAME + struct.pack("<IQ", 8, 2**62),
-    "a list without end": HEADER + _NAME + struct.pack("<IIQ", 9, 4, 2**62),
-    "texts without end": HEADER + _NAME + struct.pack("<IIQ", 9, 8, 2**62),
-    "a list of lists": HEADER + _NAME + struct.pack("<IIQIQ", 9, 9, 1, 9, 1),
-    "a type that nobody knows": HEADER + _NAME + struct.pack("<I", 99),
-    "an alignment of nothing": HEADER + struct.pack("<Q17sII", 17, b"general.alignment", 4, 0),
-}
-
-
-@pytest.mark.parametrize("what", LIES)
+@pytest.mark.parametrize("what", LYING_GGUF)
 def test_a_header_that_lies_is_refused(what: str, tmp_path: Path) -> None:
     file = tmp_path / "model.gguf"
-    file.write_bytes(LIES[what] + b"\0" * 50)
+    file.write_bytes(LYING_GGUF[what] + b"\0" * 50)
     with pytest.raises(CheckpointError, match=r"model\.gguf is not a GGUF file that can be read: "):
         load(file)
 
@@ -274,7 +258,7 @@ def test_millions_of_empty_texts_are_refused_before_they_are_read(lists: list[in
     with open(file, "wb") as written:
         written.write(struct.pack("<4sIQQ", b"GGUF", 3, 0, len(lists)))
         for count in lists:
-            written.write(_NAME + struct.pack("<IIQ", 9, 8, count))
+            written.write(NAME + struct.pack("<IIQ", 9, 8, count))
             written.truncate(written.tell() + 8 * count)
             written.seek(0, 2)
     started = time.process_time()
