@@ -16,11 +16,11 @@ except SettingError as error:
     st.error(f"Glassformer was not started: {error}.")
     st.stop()
 
+from ui.classroom.session import enter
 from ui.compute.jobs import this_session
 from ui.compute.queue import SCRIPTS
 from ui.shell.admission import admit
 from ui.shell.focus import begin
-from ui.shell.in_class.membership import enter
 from ui.shell.navigation import navigation
 from ui.shell.sentence import sentence_box
 from ui.shell.sidebar import sidebar

@@ -18,10 +18,9 @@ from benchmarks.interleaved import Ratio, Timings, time_interleaved
 from benchmarks.workload import MEDIUM, SMALL, Shape, random_checkpoint, sentence_of
 from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import record
-from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import Decoding, decode
 from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.recorded import Recorded
 from transformer.runs.tracing import trace
 
 FORWARD_ROUNDS, DECODING_ROUNDS = 60, 12
@@ -59,9 +58,7 @@ def forward_passes(shape: Shape, checkpoint: Checkpoint) -> dict[str, Callable[[
             model(*inputs)
 
     def traced() -> Mapping:
-        with torch.inference_mode(), record() as recording:
-            model(*inputs)
-            return activations_of(model, recording)
+        return Recorded(model, inputs)
 
     def traced_and_read() -> list:
         return [activation.values for activation in traced().values()]

@@ -9,7 +9,6 @@ processor times measured side by side in this run (see ``interleaved.py``).
 
 import argparse
 import os
-import string
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -20,19 +19,14 @@ from types import CodeType
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from torch import Tensor
 
 import transformer
 from benchmarks.interleaved import time_interleaved
-from transformer.heads.head_atlas import head_habits
 from transformer.probes import Recording
-from transformer.runs.activation_arrays import RecordedActivations
-from transformer.runs.inputs import prompt_ids
-from transformer.runs.slim_activations import reduce_activations
+from transformer.runs.recorded import Recorded
 
-_SWEPT, _SWEPT_TOKENS = 16, 32  # sentences, tokens
 PEER_GOAL, EAGER_GOAL = 0.5, 1.15  # × TransformerLens; × Hugging Face's eager pass with its attention maps
-OPEN_GOAL, MEMORY_GOAL = 1.0, 60.0  # × from_pretrained, which opens no tokenizer; MB of a trace of 128 tokens
+OPEN_GOAL = 1.0  # × from_pretrained, which opens no tokenizer
 
 # The same job: from the attention of a model and its tokens to a page with all heads.
 OURS = """
@@ -62,7 +56,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = _write_checkpoint(Path(name), transformers)
         _compare_opening(folder, transformers, options.rounds)
         _compare_recorded_pass(folder, transformers, options.rounds, options.tokens)
-        _every_head(folder, options.rounds)
         for n_tokens in PAGE_TOKENS:
             _compare_figures(folder, transformers, options.rounds, n_tokens)
     return 0
@@ -113,55 +106,7 @@ def _compare_recorded_pass(folder: Path, transformers, rounds: int, n_tokens: in
         functions["TransformerLens"] = torch.inference_mode()(lambda: lens.run_with_cache(ids))
     goals = {"Hugging Face": EAGER_GOAL, "TransformerLens": PEER_GOAL}
     _compare(f"everything of one pass over {n_tokens} tokens (Hugging Face: attention only)", functions, rounds, goals)
-    recording = traced()
-    whole = RecordedActivations(ours.probes, recording.tensors).n_bytes / 1e6
-    kept = reduce_activations(ours, recording).n_bytes / 1e6
-    met = "met" if kept <= MEMORY_GOAL else "missed"
-    print(f"  memory of its trace: {kept:.1f} MB of {whole:.1f}   ≤ {MEMORY_GOAL:g}: {met}")
-
-
-def _every_head(folder: Path, rounds: int) -> None:
-    """Compare the measures of every head in every row of several sentences.
-
-    These are the largest weight, the largest contribution, and the direct effect on the most likely word against the
-    alternative. Ours also counts kinds of position and draws examples.
-    """
-    checkpoint = transformer.load(folder)
-    sentences = [letter * (_SWEPT_TOKENS - 1) for letter in string.ascii_lowercase[:_SWEPT]]
-    functions: dict[str, Callable[[], object]] = {"Glassformer": lambda: head_habits(checkpoint, sentences)}
-    if (bridge := _transformer_lens()) is not None:
-        lens = bridge.boot_transformers(str(folder), device="cpu")
-        ids = torch.tensor([prompt_ids(checkpoint, sentence) for sentence in sentences])
-        functions["TransformerLens"] = lambda: _by_transformer_lens(lens, ids)
-        means = _by_transformer_lens(lens, ids)
-        for head, habits in head_habits(checkpoint, sentences).items():  # both tools measure the same quantity
-            theirs = {name: float(values[head.layer, head.head]) for name, values in means.items()}
-            if any(abs(habits.means[name] - theirs[name]) > 1e-3 * max(1, abs(theirs[name])) for name in theirs):
-                raise RuntimeError(f"{head}: {habits.means} here, {theirs} by TransformerLens")
-    what = f"three measures of every head over {_SWEPT} sentences of {_SWEPT_TOKENS} tokens"
-    _compare(what, functions, rounds, {})
-
-
-@torch.inference_mode()
-def _by_transformer_lens(lens, ids: Tensor) -> dict[str, Tensor]:
-    """Return means over the rows with a choice, by measure: [layer, head]."""
-    kept = ("hook_pattern", "hook_v", "hook_z", "ln_final.hook_scale")
-    logits, cache = lens.run_with_cache(ids, names_filter=lambda name: name.endswith(kept))
-    words = logits.topk(2).indices  # [batch, position, 2]
-    columns = lens.W_U.T[words]
-    direction = (columns[:, :, 0] - columns[:, :, 1]) * lens.ln_final.weight
-    direction = (direction - direction.mean(dim=-1, keepdim=True)) / cache["ln_final.hook_scale"]
-    found: dict[str, list[Tensor]] = {"weight": [], "passed": [], "effect": []}
-    for layer, matrix in enumerate(lens.W_O):  # [head, channel, model]
-        name = f"blocks.{layer}.attn"
-        pattern = cache[f"{name}.hook_pattern"]  # [batch, head, query, key]
-        values, context = (cache[f"{name}.hook_{part}"].reshape(*ids.shape, len(matrix), -1) for part in "vz")
-        lengths = torch.einsum("bkhc,hcm->bhkm", values, matrix).norm(dim=-1)
-        results = torch.einsum("bqhc,hcm->bhqm", context, matrix)
-        found["weight"].append(pattern.amax(dim=-1)[:, :, 1:].mean(dim=(0, 2)))
-        found["passed"].append((pattern * lengths[:, :, None]).amax(dim=-1)[:, :, 1:].mean(dim=(0, 2)))
-        found["effect"].append(torch.einsum("bhqm,bqm->bhq", results, direction)[:, :, 1:].mean(dim=(0, 2)))
-    return {name: torch.stack(layers) for name, layers in found.items()}
+    print(f"  memory of its trace: {Recorded(ours, (ids,)).n_bytes / 1e6:.1f} MB")
 
 
 def _compare_figures(folder: Path, transformers, rounds: int, n_tokens: int) -> None:

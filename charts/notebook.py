@@ -5,14 +5,13 @@
     attention_map(view, head=3)  # one head, exact to the last digit
     attention_lines(view).save("lines.html")
 
-The result of these functions is shown as the last value of a cell. So is a view, once this module is imported; if the
-program is installed, ``glassformer.notebook`` provides the same functions and a view needs no import.
+A figure is shown if it is the last value of a cell. So is a view, once this module has been imported; if the program is
+installed, ``glassformer.notebook`` provides the same functions and a view needs no import.
 """
 
 import math
 
-from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map
-from charts.canvas.attention_overview import attention_overview
+from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map, attention_overview
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView

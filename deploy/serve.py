@@ -14,7 +14,6 @@ if __name__ == "__main__":
     stay_offline()
 
 import argparse
-import asyncio
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -39,7 +38,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from deploy.guard import Guard
-from deploy.static_files import CompressedStaticFiles, compress_all
+from deploy.static_files import CompressedStaticFiles
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
 from ui.server.limits import hosts
@@ -56,7 +55,7 @@ SHUTDOWN_SECONDS = 5  # time for open connections after a signal to stop
 @asynccontextmanager
 async def ready(_: st.App) -> AsyncIterator[None]:
     """Warm up before uvicorn listens: the health check answers once this reaches its ``yield``."""
-    await asyncio.gather(warm_up(), asyncio.to_thread(compress_all, STATIC))
+    await warm_up()
     yield
 
 

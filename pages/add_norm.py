@@ -5,7 +5,7 @@ from transformer.encoder import EncoderLayer
 from transformer.residual import residual_connection
 from ui.page.page import Page, page
 from views.add_norm import add_norm_sections as sections
-from views.view_models import second_token
+from views.opening_tokens import second_token
 
 SECTIONS = {
     "statistics": sections.statistics,

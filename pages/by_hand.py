@@ -3,9 +3,9 @@
 import streamlit as st
 
 from ui.page.page import page
-from views.by_hand.sheet_in_browser import STYLE, draw_sheet
+from views.by_hand import by_hand_sections as sections
 
 with page("by_hand", strip=False) as p:
-    st.html(STYLE)
+    st.html(sections.STYLE)
     with st.container(key="by hand page"):
-        draw_sheet(p)
+        sections.draw_sheet(p)

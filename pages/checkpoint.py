@@ -2,29 +2,21 @@
 
 from transformer.files.checkpoints import load
 from ui.page.page import page
-from ui.shell.choice import tabs
-from ui.show.figures import show_source
-from views.checkpoint import contents
-from views.checkpoint.checkpoint_view_model import CheckpointViewModel
-from views.checkpoint.guest_view import guest_view
-from views.checkpoint.packaged_form import packaged_form
-from views.checkpoint.upload_form import upload_form
+from views.checkpoint import checkpoint_sections as sections
 
 SECTIONS = {
-    "family": lambda p, _: guest_view(p),
-    "card": contents.show_card,
-    "weights": contents.show_parameters,
-    "settings": contents.show_settings,
+    "family": sections.family,
+    "card": sections.card,
+    "weights": sections.weights,
+    "settings": sections.settings,
 }
 
 with page("checkpoint", strip=False) as p:
-    view_model = CheckpointViewModel(p.checkpoint)
-    contents.show_sizes(p, view_model)
-    contents.show_shares(p, view_model)
-    packaged_form(p)
-    upload_form(p)
+    sections.sizes(p)
+    sections.shares(p)
+    sections.packaged_form(p)
+    sections.upload_form(p)
     names = [name for name in SECTIONS if name != "family" or p.checkpoint.is_guest]
-    for name, tab in zip(names, tabs(p.text, names, key="checkpoint view"), strict=True):
-        with tab:
-            SECTIONS[name](p, view_model)
-    show_source(type(p.checkpoint.config), load)
+    SECTIONS[p.option("view", names, key="checkpoint view", label_visibility="collapsed")](p)
+    computed_by = p.checkpoint.model.classes if p.checkpoint.is_guest else ()
+    p.code(*computed_by, type(p.checkpoint.config), load)

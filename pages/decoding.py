@@ -1,7 +1,7 @@
 """Decoding: how does the model choose words?"""
 
-from ui.lab.uncertain_output import say_uncertain
 from ui.page.page import page
+from ui.sections.uncertain_output import say_uncertain
 from views.decoding import decoding_sections as sections
 from views.decoding.step_by_step import step_by_step
 

@@ -2,21 +2,20 @@
 
 import streamlit as st
 
+from ui.classroom import session
 from ui.page.page import page
-from ui.shell.in_class import desk_session
-from ui.shell.in_class.membership import is_desk_open
-from views.desk.desk import ask_for_secret, choose_class, class_panel, end_of_class, join_panel, question_panel
+from views.desk import desk_sections as sections
 
 with page("desk", strip=False) as p:
-    if not is_desk_open():
-        ask_for_secret(p)
-    elif not desk_session.code():
-        choose_class(p)
+    if not session.is_desk_open():
+        sections.ask_for_secret(p)
+    elif not session.code():
+        sections.choose_class(p)
     else:
         students, questions = st.columns([2, 3], gap="large")
         with students:
-            join_panel(p)
-            class_panel(p)
+            sections.join_panel(p)
+            sections.class_panel(p)
         with questions:
-            question_panel(p)
-            end_of_class(p)
+            sections.question_panel(p)
+            sections.end_of_class(p)

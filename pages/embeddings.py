@@ -1,17 +1,16 @@
 """Embeddings: the rows of E that this sentence looks up, their neighbours, and their training."""
 
 from transformer.embedding import Embedding
-from ui.lab.training_step import one_training_step
 from ui.page.page import Page, page
 from views.embeddings import embeddings_sections as sections
-from views.view_models import second_token
+from views.opening_tokens import second_token
 
 SECTIONS = {
     "lookup": sections.one_lookup,
     "neighbours": sections.neighbours,
     "map": sections.map_of_vocabulary,
     "analogies": sections.analogies,
-    "training": one_training_step,
+    "training": sections.one_training_step,
 }
 
 
@@ -30,5 +29,6 @@ with page("embeddings", needs=("token",), begins=begins) as p:
         sections.patches(p)
         p.finish()
     sections.fetched_rows(p)
-    SECTIONS[p.option("section", list(SECTIONS), key="embeddings section", wrap=True)](p)
+    offered = [name for name in SECTIONS if name != "training" or not p.checkpoint.config.encodes_sentences]
+    SECTIONS[p.option("section", offered, key="embeddings section", wrap=True)](p)
     p.code(Embedding)

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from transformer.errors import NotFiniteError
-from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.page.page import page
+from ui.sections.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from views.masks import masks_sections as sections
 
 VIEWS = ("difference", "steps", "padding")

@@ -10,7 +10,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +30,6 @@ if TYPE_CHECKING:
 
 gc.disable()  # while tests are collected, of which nothing is garbage; see pytest_collection_finish
 ROOT = Path(__file__).resolve().parents[1]
-# Files of the browser's tests with a server, documents or traces of their own.
-KEPT_TOGETHER = (
-    *("_serve.py", "_server.py", "_jobs.py", "test_plain_text.py"),
-    *("_documents.py", "test_living_picture.py"),
-)
 PATIENCE = 300.0  # seconds that a test waits for what takes seconds on an idle machine
 # Compiled files are kept, even if the environment forbids it: otherwise every worker and every server of a test
 # would compile everything again, and each worker would rewrite the assertions of all tests.
@@ -105,6 +99,12 @@ TINY_CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+def pytest_report_header() -> str:
+    from tests.nights import DAY
+
+    return f"cases drawn for GLASSFORMER_DAY={DAY}"
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect tests marked nightly or real, unless ``-m`` or the command line names them.
@@ -112,9 +112,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A failed test at a real server is repeated once, and the summary names it: on a busy machine, a click may hit a page
     while it is redrawn.
 
-    With ``-n``, files that compute are distributed evenly among tests in the browser, which wait half of their time, so
-    that the cores are always busy.
+    With ``-n``, what takes longest begins first: a worker that began it last would be busy while others have nothing
+    left to do.
     """
+    from tests.nights import leave_to_the_night
+
+    leave_to_the_night(items)
     # Not by -m in addopts: any other -m, such as README's, would replace it and select the nightly tests again.
     for mark in ("nightly", "real"):
         if mark not in config.option.markexpr and not any("::" in asked for asked in config.args):
@@ -123,14 +126,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.nodeid.startswith(("tests/browser/", "tests/benchmarks/", "tests/web/")):
             item.add_marker(pytest.mark.flaky(reruns=1))
-    if not hasattr(config, "workerinput"):
-        return
-    units = [list(unit) for _, unit in groupby(items, _unit_of)]
-    # The longest first: a worker that began it last would be busy while all others have nothing left to do.
-    units.sort(key=lambda unit: not unit[0].nodeid.startswith("tests/web/"))
-    kinds = [[unit for unit in units if _in_browser(unit[0]) is kind] for kind in (True, False)]
-    spread = sorted(((n + 0.5) / len(kind), k, n) for k, kind in enumerate(kinds) for n in range(len(kind)))
-    items[:] = [item for _, k, n in spread for item in kinds[k][n]]
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not unit_of(item.nodeid).startswith(LONG))
+
+
+LONG = ("tests/browser", "tests/web", "tests/pages/test_walk.py")  # begun first: each keeps a worker busy for minutes
+
+
+def unit_of(nodeid: str) -> str:
+    """Return which tests run on the same worker in turn: those of a file, or of a long folder.
+
+    The browser's are two units, which take about as long: each starts an app and a Chromium, whose first page costs as
+    much as three later ones. The web page's are one, because torch takes half a minute to export its graphs.
+    """
+    folder, _, name = nodeid.split("::")[0].rpartition("/")
+    if folder == "tests/browser":
+        return f"{folder} {'a-l' if name < 'test_m' else 'm-z'}"
+    return folder if folder in LONG else f"{folder}/{name}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    from xdist.scheduler import LoadFileScheduling
+
+    class Units(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return Units(config, log)
 
 
 def pytest_collection_finish() -> None:
@@ -139,35 +162,6 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 50)  # a session of AppTest is thousands of objects; looking more often costs 4 %
     gc.enable()
-
-
-def _in_browser(item: pytest.Item) -> bool:
-    return item.nodeid.startswith("tests/browser/")
-
-
-def _unit_of(item: pytest.Item) -> str:
-    return item.nodeid if _in_browser(item) else item.nodeid.split("::")[0]
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With ``-n``, keep a file on one worker, so that its fixtures are made once.
-
-    Tests in the browser take longest and share a server, so they go to any free worker, unless their file makes
-    something of its own, which every worker would make again.
-    """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.split("::")[0]
-            if file.startswith("tests/browser/test_canvas"):  # two files that share the server of the figures
-                return "tests/browser/test_canvas"
-            if file.startswith("tests/web/"):  # all share the exported graphs
-                return "tests/web"
-            return nodeid if file.startswith("tests/browser/") and not file.endswith(KEPT_TOGETHER) else file
-
-    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -204,6 +198,13 @@ def checkpoints_folder(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer:
         yield folder
 
 
+@pytest.fixture
+def shipped_folder(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the app find the checkpoints of the repository, whatever a test before has set; return them."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    return ROOT / "checkpoints"
+
+
 @pytest.fixture(scope="session")
 def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
     """Return ``tiny_checkpoint(kind)``: "translator", "gpt", "bert" or "sentiment", loaded only once."""
@@ -221,22 +222,34 @@ def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
 
 
 @pytest.fixture(scope="session")
-def families_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a tiny checkpoint of nine other families, in Hugging Face's layout."""
-    from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
+def guest_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return ``guest_folder("hf-yarn", "vit")``, a folder with these tiny checkpoints, written once."""
+    from tests.foreign_checkpoints import any_checkpoint
 
-    folder = tmp_path_factory.mktemp("families")
-    for name in FOREIGN:
-        foreign_checkpoint(name, folder)
-    return folder
+    @cache
+    def written(*names: str) -> Path:
+        folder = tmp_path_factory.mktemp("guests")
+        for name in names:
+            any_checkpoint(name, folder)
+        return folder
+
+    return written
 
 
 @pytest.fixture(scope="session")
-def family(families_folder: Path) -> Callable[[str], Checkpoint]:
-    """Return ``family("hf-gpt2")``, a tiny third-party checkpoint, loaded once and shared."""
+def guest(guest_folder: Callable[..., Path]) -> Callable[[str], Checkpoint]:
+    """Return ``guest("hf-gpt2")``, a tiny third-party checkpoint, written and loaded once and shared."""
     import transformer
 
-    return cache(lambda name: transformer.load(families_folder / name))
+    return cache(lambda name: transformer.load(guest_folder(name) / name))
+
+
+@pytest.fixture(scope="session")
+def families_folder(guest_folder: Callable[..., Path]) -> Path:
+    """A folder with a tiny checkpoint of each of ``FOREIGN``, in Hugging Face's layout."""
+    from tests.foreign_checkpoints import FOREIGN
+
+    return guest_folder(*FOREIGN)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -28,7 +28,7 @@ def sequence(words: Sequence[str], name: str = "source") -> TokenSequence:
     ids = {word: 2 + place for place, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(
-            Token(place, ids[word], word.replace("·", " "), word, special=word == "<s>")
+            Token(place, ids[word], word.replace("·", " "), word, special=word in ("<s>", "</s>", "<pad>"))
             for place, word in enumerate(words)
         ),
         name,
@@ -153,27 +153,30 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
     from charts.figures import (
         activation_curve,
+        aligned_measures,
+        bars,
         beam_tree,
-        decoding_figures,
-        edit_effects,
+        curves,
+        distributions,
         embedding_rows,
         firing_strips,
         gradients,
-        habit_bars,
-        norm_figures,
-        residual_figures,
+        heat_maps,
+        lens_grid,
+        patch_contributions,
+        reshaping,
+        row_on_picture,
+        stream_distance,
         token_boxes,
         units,
         vector_strips,
         vocabulary,
+        waterfall,
     )
     from charts.figures.map_strip import map_strip
-    from transformer.predictions.lens import WordProbabilities
-    from views.attention import attention_row_figures, trust_figure
-    from views.checkpoint import parameter_shares_figure
-    from views.compare import stream_distance_figure
-    from views.lens import attribution_figures, lens_figures
-    from views.positions import attention_change_figure, distance_figures, encoding_figures
+    from charts.toolkit import style
+    from charts.toolkit.axes import Axis
+    from charts.toolkit.words import say
 
     n, numbers = len(tokens), np.random.default_rng(11)
     rows = numbers.normal(size=(n, 16))
@@ -181,46 +184,85 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     moved[list(tokens.ids)] = 0.5
     steps = ["embedding", "0 self-attention", "0 feed-forward"]
     share = numbers.dirichlet(np.ones(n))
-    before_and_after = pd.DataFrame(
-        {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
-    )
     return {
-        "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
-        "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
+        "bars": bars.bars(
+            bars.Bars([0.6, 0.2, 0.2], colours=[style.CHOSEN, style.BAR, style.MASKED]),
+            rows=Axis(say("names.candidate"), ["·chat", "·<b>", say("decoding.all_others")]),
+            across=say("names.next_token_probability"),
+            limits=(0, 1),
+            legend={say("names.candidate"): style.BAR, say("names.chosen"): style.CHOSEN},
+        ),
+        "columns": bars.columns(
+            [
+                bars.Bars(
+                    np.where(np.arange(n) < 5, share, np.nan), say("token_position", token="%{x}", place="%{x:d}")
+                ),
+                bars.Points(share, "%{x}", say("decoding.the_other_token"), style.CATEGORICAL[1]),
+            ],
+            along=Axis(say("names.key_axis"), tokens.displays),
+            up=say("names.weight"),
+            limits=(0, 1),
+            masked=np.arange(n) >= 5,
+        ),
+        "small_multiples": bars.small_multiples(
+            [
+                bars.Panel([bars.Bars(np.ones(16), "γ", signed=True, start=1.0)], "γ", say("add_norm.gamma")),
+                bars.Panel([bars.Bars(rows[0], "β", signed=True, start=0.0)], "β", say("add_norm.beta")),
+            ],
+            along=Axis(say("dimension_axis", n=16)),
+        ),
+        "distributions": distributions.distributions(
+            {style.escape("·<b>"): rows[0], "after": rows[1]},
+            place=say("dimension", dimension="%{customdata}"),
+            across=say("names.value"),
+        ),
+        "heat_maps": heat_maps.heat_maps(
+            [
+                heat_maps.HeatMap(say("add_norm.relative_length"), np.abs(rows[:2, :n]), "%{y}, %{x}", signed=False),
+                heat_maps.HeatMap(say("add_norm.direction_cosine"), np.tanh(rows[:2, :n]), "%{y}, %{x}", limit=1.0),
+            ],
+            rows=Axis(say("names.sub_layer"), steps[1:]),
+            columns=Axis(say("names.token"), tokens.displays),
+            numbers=10,
+        ),
         "embedding_rows": embedding_rows.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
         "embedding_window": embedding_rows.embedding_window(
             rows[:4], row_ids=[2, 3, 6, 7], displays=["a", "·<b>", "c", "d"], looked_up=[3]
         ),
         "gradient_rows": gradients.gradient_rows(moved, tokens=tokens),
-        "gradient_by_block": gradients.gradient_by_block(
-            [[0.5, np.nan], [np.nan, 0.25]], kinds=["<b>x", "outside"], places=["encoder 0", "·<b>"]
-        ),
         "vocabulary_projection": vocabulary.vocabulary_projection(
             numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)
         ),
-        "nearest_neighbours": vocabulary.nearest_neighbours(["·<i>", "·cat"], similarities=[0.9, 0.4], of="·<b>"),
-        "attention_change": attention_change_figure.attention_change(
-            share,
-            after=share[::-1],
-            tokens=tokens,
+        "heat_map": heat_maps.heat_map(
+            numbers.normal(size=(n, 16)),
+            rows=Axis(say("positions.position_axis"), tokens.displays),
+            columns=Axis(say("dimension_axis", n=16)),
+            hover=heat_maps.token_cell(),
+            value=say("names.value"),
+            height=300,
+            end=(2, say("positions.input_end", n=2)),
+        ),
+        "weight_rows": heat_maps.weight_rows(
+            [share, share[::-1]],
             rows=("before: <b>", "after"),
-            bar="attention weight",
-            positions=[str(at) for at in range(len(tokens))],
+            columns=tokens.displays,
+            below=[str(at) for at in range(len(tokens))],
+            value=say("positions.value_axis"),
         ),
-        "encoding_heatmap": encoding_figures.encoding_heatmap(numbers.normal(size=(12, 16)), tokens=tokens),
-        "encoding_waves": encoding_figures.encoding_waves(
-            numbers.normal(size=(12, 16)), dimensions=[0, 5], tokens=tokens
+        "curves": curves.curves(
+            [
+                curves.Curve(
+                    say("dimension", dimension=0),
+                    rows[:, 0],
+                    (say("positions.cosine", value="%{y}"),),
+                    points=tokens.displays[:2],
+                    points_hover=("%{text}",),
+                )
+            ],
+            x=range(n),
+            across=say("positions.position_axis_dots"),
+            up=say("positions.encoding_value"),
         ),
-        "position_similarity": encoding_figures.position_similarity(np.eye(5)),
-        "embedding_sum": encoding_figures.embedding_sum(rows, position=rows, total=2 * rows, tokens=tokens),
-        "relative_bias": distance_figures.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
-        "rotary_angles": distance_figures.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
-        "parameter_shares": parameter_shares_figure.parameter_shares([60.0, 40.0], names=["·<b>", "norm"]),
-        "norm_statistics": norm_figures.norm_statistics(
-            np.ones(n), std_before=np.ones(n), mean_after=np.zeros(n), std_after=np.ones(n), tokens=tokens
-        ),
-        "gain_and_bias": norm_figures.gain_and_bias(np.ones(16), bias=rows[0]),
-        "position_distribution": norm_figures.position_distribution(rows[0], after=rows[1], token="·<b>"),
         "vector_strips": vector_strips.vector_strips(
             [vector_strips.Strip("<b>", rows[0]), vector_strips.Strip("norm", rows[1], normalized=True)],
             spread="std",
@@ -228,15 +270,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             numbers="the first 5 numbers",
             all_of_it="all 16 numbers",
         ),
-        "residual_growth": residual_figures.residual_growth(
-            np.abs(rows[:3, :n]), steps=steps, tokens=tokens, highlighted=2
-        ),
-        "sublayer_contribution": residual_figures.sublayer_contribution(
-            np.abs(rows[:2, :n]), cosine=np.tanh(rows[:2, :n]), sublayers=steps[1:], tokens=tokens
-        ),
-        "hidden_heatmap": units.hidden_heatmap(rows, tokens=tokens),
-        "silent_units": units.silent_units(share[None], tokens=tokens, layers=["layer <0>"]),
-        "strongest_bars": units.strongest_bars(rows[0], token="·<b>", top=5),
         "units_and_words": units.units_and_words(
             rows[:, :2].T,
             tokens=tokens,
@@ -245,15 +278,8 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             words=("·<b>", "a"),
             value="hidden value",
         ),
-        "unit_firing": units.unit_firing(rows[:, 0], tokens=tokens, followed=1),
-        "probabilities_changed": units.probabilities_changed(
-            [0.3, 0.7], after=[0.4, 0.6], names=["<b>", "·b"], axis="p"
-        ),
-        "unit_promotes": units.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
-        "unit_writes": units.unit_writes(["·<b>", "a"], effects=[0.5, -1.0], unit=3),
         "activation_curve": activation_curve.activation_curve(rows[0], activation="gelu", token="·<b>"),
-        "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),
-        "reshaping": decoding_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
+        "reshaping": reshaping.reshaping(candidates, temperature=0.5, rule="top-k 2"),
         "firing_strips": firing_strips.firing_strips(
             [share, -share[:2] / 2],
             tokens=[tokens, TokenSequence(tokens.tokens[:2])],
@@ -265,51 +291,25 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             signed=True,
         ),
         "search_tree": beam_tree.search_tree(small_tree()),
-        "alignment_heatmap": decoding_figures.alignment_heatmap(
-            np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]
-        ),
-        "running_log_probability": decoding_figures.running_log_probability(
-            {"greedy": [-0.5, -1.0], "<b>": [-0.1]}, tokens={"greedy": ["·<i>", "·$y$"], "<b>": ["·<b>"]}
-        ),
-        "answer_confidence": decoding_figures.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),
-        "step_attention": decoding_figures.step_attention(share, tokens=tokens, allowed=np.arange(n) < 5),
-        "head_contributions": attention_row_figures.head_contributions(
-            rows[:3], bias=rows[3], output=rows[:4].sum(axis=0), head=1
-        ),
-        "word_contributions": decoding_figures.word_contributions(
-            [0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"
-        ),
-        "patch_contributions": decoding_figures.patch_contributions(
+        "patch_contributions": patch_contributions.patch_contributions(
             [0.3, -0.2, 0, 0.1], ink=np.zeros((4, 2, 2)), names=["<b>", "b", "c", "d"], of="·<i> class"
         ),
-        "row_on_picture": attention_row_figures.row_on_picture(
+        "row_on_picture": row_on_picture.row_on_picture(
             np.full((2, 2, 2), 0.2),
             picture="data:image/png;base64,",
             names=["·<i>", "$y$"],
             labels=["·<b>", "$y$", "·%{z}", "<s>"],
         ),
-        "score_pipeline": attention_row_figures.score_pipeline(causal_view, head=1, row=2),
-        "dot_product": attention_row_figures.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
-        "aligned_measures": trust_figure.aligned_measures(small_measures(), answer="‘·<b>’"),
-        "value_mix": attention_row_figures.value_mix(share, values=rows, tokens=tokens, shown=3),
-        "habit_bars": habit_bars.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
-        "lens_grid": lens_figures.lens_grid(small_lens(), selected=1),
-        "attribution_waterfall": attribution_figures.attribution_waterfall(
+        "aligned_measures": aligned_measures.aligned_measures(small_measures(), answer="‘·<b>’"),
+        "lens_grid": lens_grid.lens_grid(small_lens(), selected=1),
+        "waterfall": waterfall.waterfall(
             [0.5, -0.2], labels=["0 feed-forward", "·<b>"], total=0.7, n_others=3, of="·$y$ − ·%{z}"
         ),
-        "measured_effects": attribution_figures.measured_effects(
-            [0.5, -0.2],
-            zero=[0.3, 0.1],
-            mean=[np.nan, 0.1],
-            patched=[0, 0.1],
-            labels=["0 feed-forward", "·<b>"],
-            of="·$y$",
-        ),
-        "word_probabilities": lens_figures.word_probabilities(
-            WordProbabilities(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
-        ),
-        "stream_distance": stream_distance_figure.stream_distance(
-            np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]
+        "stream_distance": stream_distance.stream_distance(
+            np.linspace(0.4, 1, 6).reshape(2, 3),
+            steps=steps[:2],
+            labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"],
+            equal=[True] * 3,
         ),
         "map_strip": map_strip([causal_view] * 2, head=1, names=["0", "·<b>"], chosen=1),
         "merge_tree": token_boxes.merge_tree([["·", "<", "b"], ["·<", "b"], ["·<b"]], ranks=[4, 9]),

@@ -1,4 +1,4 @@
-"""Complete checkpoints of other families for the tests: tiny random weights and small tokenizers."""
+"""Complete third-party checkpoints for the tests: tiny random weights and small tokenizers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import torch
+from safetensors.torch import load_file, save_file
+
 from tests.transformer.guests.hugging_face import build
+from tests.transformer.guests.tiny_guests import guest_checkpoint
+from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
 from tests.transformer.text.foreign_folders import byte_level, sentencepiece, unigram, word_piece
 
 BERT_NAMES = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep", "mask")}
+
+
+def any_checkpoint(name: str, folder: Path, **changes: object) -> Path:
+    """Write ``folder / name``: one of the tables below, of ``tiny_guests`` or of ``tiny_image_guests``."""
+    if name.startswith("hf-"):
+        return foreign_checkpoint(name, folder)
+    return image_checkpoint(name, folder) if name in IMAGE_GUESTS else guest_checkpoint(name, folder, **changes)
 
 
 def foreign_checkpoint(name: str, folder: Path) -> Path:
@@ -103,3 +115,31 @@ STRETCHED: dict[str, Callable[[Path], None]] = {
     "hf-gemma3": lambda path: _llama(path, "gemma 3"),
     "hf-longrope-short": lambda path: _llama(path, "qwen3, longrope", original_max_position_embeddings=100),
 }
+
+
+RANK, ALPHA = 2, 8  # of an adapter
+
+
+def write_adapter(folder: Path, base: Path, ending: str, **settings: object) -> Path:
+    """Write an adapter of every matrix whose name ends with ``ending``, and the merged base beside it."""
+    weights = load_file(base / "model.safetensors")
+    generator = torch.Generator().manual_seed(0)
+    stored, merged = {}, dict(weights)
+    for name in sorted(name for name in weights if name.endswith(f"{ending}.weight")):
+        rows, columns = weights[name].shape[:: -1 if settings.get("fan_in_fan_out") else 1]
+        down, up = (torch.randn(*shape, generator=generator) for shape in ((RANK, columns), (rows, RANK)))
+        module = f"base_model.model.{name.removesuffix('.weight')}"
+        stored |= {f"{module}.lora_A.weight": down, f"{module}.lora_B.weight": up}
+        change = ALPHA / RANK * up @ down
+        merged[name] = weights[name] + (change.T if settings.get("fan_in_fan_out") else change)
+    assert stored
+    folder.mkdir()
+    save_file(stored, folder / "adapter_model.safetensors")
+    fields = {"peft_type": "LORA", "r": RANK, "lora_alpha": ALPHA, "base_model_name_or_path": str(base), "bias": "none"}
+    (folder / "adapter_config.json").write_text(json.dumps(fields | settings), encoding="utf-8")
+    expected = folder.parent / "merged"
+    expected.mkdir()
+    for file in base.iterdir():
+        (expected / file.name).write_bytes(file.read_bytes())
+    save_file({name: tensor.contiguous() for name, tensor in merged.items()}, expected / "model.safetensors")
+    return expected

@@ -99,8 +99,3 @@ def is_sendable(text: str) -> bool:
 
 
 SENDABLE = {name: text for name, text in KINDS_OF_TEXT.items() if is_sendable(text)}
-# One of each group, for slow tests or those that take all in one run.
-A_FEW = tuple(
-    KINDS_OF_TEXT[name]
-    for name in ("emoji", "markup", "lines and tabs", "Arabic", "60 equal letters", "braces and percent")
-)

@@ -23,5 +23,5 @@ def long_sentence(checkpoint: Checkpoint, n_tokens: int) -> str:
 
 
 def _length(checkpoint: Checkpoint, text: str) -> int:
-    """Return the number of special tokens: ``<s>``, ``</s>`` or both."""
+    """Return the number of tokens, with ``<s>``, ``</s>`` or both."""
     return len(checkpoint.tokenizer.encode(text)) + (2 if checkpoint.config.kind == "encoder-only" else 1)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Sequence
+import os
+import random
+from collections.abc import Collection, Iterable
+from datetime import date
 
 import pytest
 from _pytest.mark import ParameterSet
 
-# A family of each kind, with rare features: gated layers and windows; a convolution; relative positions in two stacks.
-FAMILIES_BY_DAY = ("hf-gemma2", "hf-bert", "hf-t5")
-# Each pair has a model that writes and one that does not.
-KINDS_IN_TURN = (("translator", "bert"), ("gpt", "sentiment"))
-SHIPPED_BY_DAY = ("en-fr", "gpt-en", "sentiment", "vit-digits")
+# The seed of what a day's run draws from the cases of the night; all workers of a run have that of the first.
+DAY = os.environ.setdefault("GLASSFORMER_DAY", date.today().isoformat())
+TURN = sum(DAY.encode())  # what takes turns begins elsewhere the next day
 
 
 def by_day(cases: Iterable[object], day: Collection[object], *, id_of: str = "") -> list[ParameterSet]:
@@ -30,44 +30,21 @@ def by_day(cases: Iterable[object], day: Collection[object], *, id_of: str = "")
     ]
 
 
-def in_turn(kinds: Sequence[str], pages: Sequence[str], *, one_in: int = 1) -> list[ParameterSet]:
-    """Every page once in every run, with the kinds in turn; all pages with all kinds at night.
+def leave_to_the_night(items: Iterable[pytest.Item]) -> None:
+    """Mark as nightly what the marker ``sample`` does not draw today.
 
-    With ``one_in`` 2, every run has every second page.
+    ``@pytest.mark.sample("model", of=2)``: among cases that differ in ``model`` alone, two; without names, among all.
     """
-
-    def is_by_day(k: int, number: int) -> bool:
-        return number % one_in == 0 and (number // one_in + k) % len(kinds) == 0
-
-    return [
-        pytest.param(kind, page, marks=() if is_by_day(k, number) else pytest.mark.nightly)
-        for k, kind in enumerate(kinds)
-        for number, page in enumerate(pages)
-    ]
-
-
-def kinds_by_day(items: Iterable[pytest.Item]) -> None:
-    """Leave every second kind of a test that runs with all four kinds of model to the night.
-
-    The tests of a file take the pairs of ``KINDS_IN_TURN`` in turn, so that most pages are opened with all four kinds
-    in every run.
-    """
-    groups: dict[tuple[str, str], dict[str, pytest.Item]] = {}
+    groups: dict[str, dict[str, list[pytest.Item]]] = {}  # by test, and by the values of its other parameters
     for item in items:
-        case = getattr(item, "callspec", None)
-        if case and (found := re.search(r"(?:\b|tiny-)(translator|gpt|bert|sentiment)\b", case.id)):
-            name = item.nodeid.split("[")[0]
-            others = f"{case.id[: found.start()]}*{case.id[found.end() :]}"
-            groups.setdefault((name, others), {})[found[1]] = item
-    every = {*KINDS_IN_TURN[0], *KINDS_IN_TURN[1]}
-    whole = {
-        key: group
-        for key, group in groups.items()
-        if group.keys() == every and not any(item.get_closest_marker("nightly") for item in group.values())
-    }
-    turns: dict[str, int] = {}
-    for (name, _), group in whole.items():
-        file = name.split("::")[0]
-        turns[file] = turns.get(file, -1) + 1
-        for kind in KINDS_IN_TURN[(turns[file] + 1) % len(KINDS_IN_TURN)]:
-            group[kind].add_marker(pytest.mark.nightly)
+        if mark := item.get_closest_marker("sample"):
+            others = {name: value for name, value in item.callspec.params.items() if name not in mark.args}
+            of_test = groups.setdefault(item.nodeid.split("[")[0], {})
+            of_test.setdefault(repr(others) if mark.args else "", []).append(item)
+    for test, of_test in groups.items():
+        for number, group in enumerate(of_test.values()):
+            most = group[0].get_closest_marker("sample").kwargs.get("of", 1)
+            today = random.Random(f"{DAY} {test} {number}").sample(group, min(len(group), most))
+            for item in group:
+                if item not in today:
+                    item.add_marker(pytest.mark.nightly)

@@ -15,7 +15,6 @@ import pytest
 
 import transformer
 from glassformer.notebook import attention_map
-from transformer.__main__ import main
 from transformer.disk.whole_files import atomic_path, write_text
 
 SENTENCE = "The cat sat on the mat."
@@ -45,11 +44,7 @@ def final(files: dict[str, int]) -> dict[str, int]:
     return {name: size for name, size in files.items() if ".unfinished" not in name}
 
 
-def run(*arguments: object) -> None:
-    assert main([str(argument) for argument in arguments]) == 0
-
-
-def write_site(out: Path, model: Path, _texts: Path) -> None:
+def write_site(out: Path, model: Path) -> None:
     from web import site  # only here, because importing the exporter takes seconds
 
     # the graphs are not exported
@@ -57,17 +52,17 @@ def write_site(out: Path, model: Path, _texts: Path) -> None:
     site.write_site(out, [model])
 
 
-def write_figure(out: Path, model: Path, _texts: Path) -> None:
+def write_figure(out: Path, model: Path) -> None:
     out.mkdir(exist_ok=True)
     view = transformer.trace(transformer.load(model), SENTENCE).attention("decoder", 0)
     attention_map(view, head=0).save(out / "map.html")
 
 
-def write_trace(out: Path, model: Path, _texts: Path) -> None:
+def write_trace(out: Path, model: Path) -> None:
     transformer.save_trace(transformer.trace(transformer.load(model), SENTENCE), out / "a.trace")
 
 
-WRITERS: dict[str, Callable[[Path, Path, Path], None]] = {
+WRITERS: dict[str, Callable[[Path, Path], None]] = {
     "web": write_site,
     "figure": write_figure,
     "trace": write_trace,
@@ -87,11 +82,9 @@ def test_a_killed_command_leaves_no_half_file_and_works_again(
     writer: str, checkpoints_folder: Path, tmp_path: Path
 ) -> None:
     model = checkpoints_folder / "tiny-gpt"
-    (tmp_path / "lines").write_text(f"{SENTENCE}\nThe dog sleeps.\n")
-    (tmp_path / "gallery.toml").write_text(f'[[page]]\ncheckpoint = "{model}"\nsentence = "{SENTENCE}"\n')
 
     def write(out: Path) -> Callable[[], None]:
-        return lambda: WRITERS[writer](out, model, tmp_path)
+        return lambda: WRITERS[writer](out, model)
 
     assert killed_after(None, write(tmp_path / "whole")) == 0
     whole = files_in(tmp_path / "whole")

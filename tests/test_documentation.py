@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
     *sorted(ROOT.glob("docs/*.md")),
     *(ROOT / f / "README.md" for f in ("lessons", "benchmarks", "tests")),
 )
@@ -42,6 +44,19 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
     for path in PATH.findall(text):
         if path.split("/")[0] in top and not path.startswith(NOT_HERE):
             assert (ROOT / path).exists(), f"{document.name} names {path}"
+
+
+def test_security_names_tests_that_exist() -> None:
+    table = (ROOT / "SECURITY.md").read_text(encoding="utf-8").partition("## What was tried")[2].partition("\n## ")[0]
+    cells = [row.rstrip(" |").rpartition("|")[2] for row in table.splitlines() if row.startswith("|")]
+    named = {name for cell in cells for name in re.findall(r"`([\w/]+\.py)`", cell)}
+    assert named and not [name for name in sorted(named) if not (ROOT / "tests" / name).exists()]
+
+
+def test_the_readme_quotes_the_sentence_with_which_the_app_opens() -> None:
+    with (ROOT / "checkpoints" / "en-fr" / "opening.toml").open("rb") as file:
+        sentence = tomllib.load(file)["opening"]["sentence"]
+    assert f'"{sentence}"' in DOCUMENTS[0].read_text(encoding="utf-8")
 
 
 def what_a_reader_has() -> dict[str, object]:

@@ -69,11 +69,6 @@ def test_the_files_would_leave_marks(folder: Path) -> None:
     marks.unlink()
 
 
-def test_opening_the_current_folder(folder: Path) -> None:
-    code = "import transformer; print(transformer.load('.').tokenizer.encode('The cat sat'))"
-    assert run(folder, "-P", "-c", code).startswith("[")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
@@ -102,20 +97,7 @@ def test_python_m(folder: Path, arguments: tuple[str, ...]) -> None:
             (folder / name).write_text(content)
 
 
-@pytest.mark.slow
-def test_python_with_a_safe_path_needs_no_exception(folder: Path) -> None:
-    assert run(folder, "-P", "-m", "transformer", "inspect", ".")
-
-
-@pytest.mark.slow
-def test_the_installed_command(folder: Path) -> None:
-    assert "glassformer" in run(folder, *COMMAND, "--help")
-    assert "FOLDER" in run(folder, *COMMAND, "web", "--help")
-
-
-@pytest.mark.slow
-def test_the_app_opens_the_current_folder(folder: Path) -> None:
-    code = f"""
+APP = f"""
 import os
 os.environ["GLASSFORMER_CHECKPOINTS"] = os.path.dirname(os.getcwd())
 from streamlit.testing.v1 import AppTest
@@ -125,7 +107,28 @@ app.run()
 assert not app.exception, app.exception
 print([box.value for box in app.sidebar.selectbox])
 """
-    assert folder.name in run(folder, "-P", "-c", code)
+SERVER = """
+from deploy.serve import application
+from ui.server.streamlit_private import config
+application()
+print(*(config.get_option(f"server.{name}") for name in ("allowedHosts", "enableXsrfProtection", "port")))
+"""
+LOAD = "import transformer; print(transformer.load('.').tokenizer.encode('The cat sat'))"
+PROGRAMS = {  # with a path that has no current folder; and what they print
+    "the library opens the folder": (("-P", "-c", LOAD), "["),
+    "a command inspects it": (("-P", "-m", "transformer", "inspect", "."), "hf-llama"),
+    "the app opens it": (("-P", "-c", APP), "hf-llama"),
+    "our server does not read its settings": (("-P", "-c", SERVER), "['localhost', '127.0.0.1', '::1'] True 8501"),
+    "the installed command": ((*COMMAND, "--help"), "glassformer"),
+    "the installed command that makes a web page": ((*COMMAND, "web", "--help"), "FOLDER"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_with_a_safe_path_needs_no_exception(folder: Path, name: str) -> None:
+    arguments, printed = PROGRAMS[name]
+    assert printed in run(folder, *arguments)
 
 
 @pytest.mark.slow
@@ -154,16 +157,6 @@ def test_a_server_started_there(folder: Path, command: str) -> None:
     finally:
         server.terminate()
         server.wait(timeout=60)
-
-
-def test_settings_of_the_current_folder_are_not_read_by_our_server(folder: Path) -> None:
-    code = """
-from deploy.serve import application
-from ui.server.streamlit_private import config
-application()
-print(*(config.get_option(f"server.{name}") for name in ("allowedHosts", "enableXsrfProtection", "port")))
-"""
-    assert run(folder, "-P", "-c", code).strip() == "['localhost', '127.0.0.1', '::1'] True 8501"
 
 
 def test_a_python_process_of_ours_takes_only_absolute_entries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,48 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
 
-from tests.nights import kinds_by_day
-
-KINDS = ("translator", "gpt", "bert", "sentiment")
+from tests import nights
 
 
 class Case:
     """A collected case of a parametrized test, with the marks that it gets."""
 
-    def __init__(self, test: str, case: str, *marks: str) -> None:
-        self.nodeid, self.callspec, self.marks = f"{test}[{case}]", SimpleNamespace(id=case), [*marks]
+    is_nightly = 0
+
+    def __init__(self, sample: pytest.Mark, test: str, **params: object) -> None:
+        self.nodeid, self.callspec, self.sample = f"a.py::{test}", SimpleNamespace(params=params), sample
 
     def add_marker(self, mark: pytest.MarkDecorator) -> None:
-        self.marks.append(mark.name)
+        self.is_nightly += mark.name == "nightly"
 
-    def get_closest_marker(self, name: str) -> str | None:
-        return name if name in self.marks else None
-
-
-def by_day(cases: list[Case]) -> list[str]:
-    kinds_by_day(cases)
-    return [case.nodeid.split("::")[1] for case in cases if not case.marks]
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return self.sample if name == "sample" else None
 
 
-def test_a_test_of_four_kinds_runs_with_two_and_the_next_test_with_the_others() -> None:
-    cases = [Case(f"a.py::{test}", f"tiny-{kind}-1") for test in ("one", "two") for kind in KINDS]
-    assert by_day(cases) == [
-        *("one[tiny-translator-1]", "one[tiny-bert-1]"),
-        *("two[tiny-gpt-1]", "two[tiny-sentiment-1]"),
-    ]
+def cases_of(sample: pytest.MarkDecorator, test: str = "test") -> list[Case]:
+    return [Case(sample.mark, test, page=f"{page}", model=model) for page in range(20) for model in "abc"]
 
 
-def test_the_pairs_take_turns_among_the_other_parameters_of_a_test_and_begin_anew_in_a_file() -> None:
-    cases = [Case(f"{file}::test", f"{kind}-{more}") for file in "ab" for more in "xy" for kind in KINDS]
-    assert by_day(cases) == ["test[translator-x]", "test[bert-x]", "test[gpt-y]", "test[sentiment-y]"] * 2
+def today(sample: pytest.MarkDecorator, others: Sequence[Case] = ()) -> list[tuple[str, str]]:
+    """Return what a run draws of three models on each of twenty pages."""
+    cases = cases_of(sample)
+    nights.leave_to_the_night([*others, *cases])
+    assert all(case.is_nightly <= 1 for case in cases)
+    return [tuple(case.callspec.params.values()) for case in cases if not case.is_nightly]
 
 
-def test_other_tests_stay_as_they_are() -> None:
-    some = [Case("a.py::three", kind) for kind in KINDS[1:]]
-    chosen = [Case("a.py::chosen", kind, *(["nightly"] if kind == "gpt" else [])) for kind in KINDS]
-    others = [Case("a.py::other", "bert-en"), Case("a.py::other", "x")]
-    assert len(by_day([*some, *chosen, *others])) == 3 + 3 + 2
+def test_a_sample_is_drawn_among_the_values_of_the_parameters_that_are_named() -> None:
+    drawn = today(pytest.mark.sample("model", of=2))
+    assert [page for page, _ in drawn] == [f"{page}" for page in range(20) for _ in range(2)]
+    assert len({tuple(model for at, model in drawn if at == page) for page, _ in drawn}) == 3, "each pair on some pages"
+    assert len(today(pytest.mark.sample(of=7))) == 7 and len(today(pytest.mark.sample("page", "model"))) == 1
+
+
+def test_all_workers_of_a_day_draw_the_same_and_the_next_day_draws_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    for day in ("2026-01-01", "2026-01-01", "2026-01-02"):
+        monkeypatch.setattr(nights, "DAY", day)
+        drawn.append(today(pytest.mark.sample("model")))
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_file_alone_draws_what_it_draws_in_a_whole_run() -> None:
+    sample = pytest.mark.sample("model")
+    assert today(sample, others=cases_of(sample, "another")) == today(sample)

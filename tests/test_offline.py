@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.transformer.disk.test_config_limits import folder_of
-from transformer import CheckpointError, load
-from transformer.files.layout import config_of
 from transformer.system.offline import SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,35 +53,6 @@ def test_only_the_command_that_downloads_is_online(tmp_path: Path) -> None:
     code = "import sys; sys.argv[1:] = ['fetch']; from transformer.system.offline import stay_offline; stay_offline()"
     notes = notes_of(("-c", f"{code}; import huggingface_hub"), tmp_path)
     assert notes == ["online huggingface_hub"]
-
-
-NAMING = {
-    "a backbone of another repository": {"model_type": "dpt", "architectures": ["DPTModel"], "backbone": "evil/x"},
-    "a backbone of timm": {"model_type": "detr", "architectures": ["DetrModel"], "backbone": "resnet50"},
-    "the default backbone": {"model_type": "detr", "architectures": ["DetrModel"], "use_timm_backbone": False},
-    "a backbone that is described": {
-        "model_type": "vitmatte",
-        "architectures": ["VitMatteForImageMatting"],
-        "backbone_config": {"model_type": "vitdet"},
-    },
-    "a backbone in a part": {
-        "model_type": "clip",
-        "architectures": ["CLIPModel"],
-        "vision_config": {"more": [{"backbone": "evil/x"}]},
-    },
-}
-
-
-@pytest.mark.parametrize("config", NAMING)
-def test_a_config_that_names_another_model_is_refused_without_a_question(
-    config: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *names, **_: asked.append(names) or [])
-    for work in (load, config_of):
-        with pytest.raises(CheckpointError, match="backbone.* is .*: a model that is built from another one"):
-            work(folder_of(NAMING[config], tmp_path))
-    assert not asked
 
 
 def test_kernels_and_attention_that_a_part_names_are_not_loaded(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A Transformer in which every number can be inspected, changed and checked.
 
-Names are loaded on first use (PEP 562), so ``from transformer.runs.traces import Trace`` does not import torch.
+Names are loaded on first use (PEP 562), so ``from transformer.runs.traces import Trace`` does not import torch. Nothing
+else is imported here: ``python -m transformer`` may still find modules of the current folder at this point.
 """
 
 import importlib

@@ -11,13 +11,12 @@ import importlib.util
 from collections.abc import Sequence
 
 from transformer.commands.command_line import Command, run_command
-from transformer.commands.heads_command import HEADS
-from transformer.commands.hub_commands import FETCH
-from transformer.commands.model_commands import INSPECT, TRACE, TRANSLATE
-from transformer.commands.training_commands import EVALUATE, TRAIN
+from transformer.commands.hub_commands import fetch
+from transformer.commands.model_commands import heads, inspect, trace, translate
+from transformer.commands.training_commands import evaluate, train
 from transformer.system.terminal import escape_output
 
-COMMANDS = (TRAIN, TRANSLATE, TRACE, EVALUATE, HEADS, INSPECT, FETCH)
+COMMANDS = (train, translate, trace, evaluate, heads, inspect, fetch)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,12 +32,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _all_commands() -> tuple[Command, ...]:
-    """Return all commands, including those that draw if ``glassformer`` is installed beside the library."""
+    """Return all commands, with ``web`` if ``glassformer`` is installed beside the library."""
     if not importlib.util.find_spec("glassformer"):
         return COMMANDS
-    from glassformer.commands import DRAWING_COMMANDS
+    from glassformer.commands import web
 
-    return (*COMMANDS, *DRAWING_COMMANDS)
+    return (*COMMANDS, web)
 
 
 if __name__ == "__main__":

@@ -68,7 +68,19 @@ class MultiHeadAttention(nn.Module):
     The per-head matrices W_Q,i are stacked into one: head i owns rows i·d_k to (i+1)·d_k − 1 of ``query_projection``.
     Self-attention computes queries, keys and values from the same sequence; cross-attention computes its keys and
     values from the output of the encoder.
+
+    Attributes:
+        heads_a_key: Number of heads that share one head of keys and values; more than 1 in third-party models only
+            (Ainslie et al. 2023, §2.2), as are the following.
+        window: Number of positions a query may attend to, up to its own (Beltagy et al. 2020; Jiang et al. 2023).
+        score_cap: Scores become cap · tanh(score / cap) (Gemma 2, 2024, §2).
+        normalizes: Whether queries and keys pass through a norm (Dehghani et al. 2023, §2).
     """
+
+    heads_a_key = 1
+    window: int | None = None
+    score_cap: float | None = None
+    normalizes = False
 
     def __init__(self, config: ModelConfig, *, rotary: RotaryEncoding | None = None) -> None:
         super().__init__()
@@ -98,7 +110,7 @@ class MultiHeadAttention(nn.Module):
         allowed: Tensor,  # [batch, query, key]
         position_bias: Tensor | None = None,  # [1, head, query, key]
     ) -> Tensor:  # [batch, query, model]
-        """Let each query attend to the keys that it may see, in every head at once.
+        """Let each query attend to its allowed keys, in every head at once.
 
         Args:
             query_input: The sequence that the queries are computed from.

@@ -58,7 +58,7 @@ def integer(least: int, most: float = inf) -> Rule:
 
 
 def number(wanted: str, holds: Callable[[float], bool]) -> Rule:
-    """Return the rule for a finite number that ``holds``; otherwise ``wanted`` ends the message."""
+    """Return the rule for a finite number that fulfils ``holds``; otherwise the message is ``wanted``."""
 
     def rule(value: Any) -> str:
         if type(value) not in (int, float):
@@ -69,12 +69,12 @@ def number(wanted: str, holds: Callable[[float], bool]) -> Rule:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value of a file is a finite number; an integer that no float holds is none."""
+    """Return whether a value of a file is a finite number, one that a float can hold."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def list_of(wanted: str, holds: Callable[[Any], bool]) -> Rule:
-    """Return the rule for a list of values that each ``holds``; ``wanted`` says what they are."""
+    """Return the rule for a list whose values all fulfil ``holds``; the message calls them ``wanted``."""
     return lambda values: (
         "" if isinstance(values, (list, tuple)) and all(map(holds, values)) else f"it must be a list of {wanted}"
     )
@@ -102,7 +102,7 @@ _RULES: dict[str, Rule] = {
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """All that determines the shapes and the arithmetic of a model.
+    """Everything that determines the shapes and the arithmetic of a model.
 
     Attributes:
         kind: "encoder-decoder", "decoder-only" or "encoder-only".
@@ -165,20 +165,14 @@ class ModelConfig:
             raise MessageError(
                 f"sinusoidal positions use pairs of channels, but d_model is {self.d_model}; make it even"
             )
-        if self.has_encoder != (self.n_encoder_layers > 0):
-            raise MessageError(f"n_encoder_layers is {self.n_encoder_layers}, which does not fit kind {self.kind!r}")
-        if self.has_decoder != (self.n_decoder_layers > 0):
-            raise MessageError(f"n_decoder_layers is {self.n_decoder_layers}, which does not fit kind {self.kind!r}")
+        for stack, exists in {"encoder": self.has_encoder, "decoder": self.has_decoder}.items():
+            if exists != ((count := getattr(self, f"n_{stack}_layers")) > 0):
+                raise MessageError(f"n_{stack}_layers is {count}, which does not fit kind {self.kind!r}")
         for name in ("task_prefixes", "class_names"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # JSON has lists but no tuples
-        if self.class_names and self.kind != "encoder-only":
-            raise MessageError(
-                f"class_names is {self.class_names}, but only an encoder-only model has a classifier head"
-            )
-        if self.n_segments and self.kind != "encoder-only":
-            raise MessageError(
-                f"n_segments is {self.n_segments}, but only an encoder-only model has segment embeddings"
-            )
+        for name, what in {"class_names": "a classifier head", "n_segments": "segment embeddings"}.items():
+            if (value := getattr(self, name)) and self.kind != "encoder-only":
+                raise MessageError(f"{name} is {value}, but only an encoder-only model has {what}")
         if len(self.class_names) == 1:
             raise MessageError(f"class_names is {self.class_names}; a classifier needs at least 2 classes")
         if len(set(self.class_names)) < len(self.class_names):
@@ -190,6 +184,51 @@ class ModelConfig:
     def d_head(self) -> int:
         """Width of one head: d_k = d_v = d_model / n_heads (Vaswani et al. 2017, §3.2.2)."""
         return self.d_model // self.n_heads
+
+    def d_head_in(self, stack: str) -> int:
+        """Return the width of one head in a stack."""
+        return self.d_head
+
+    def d_ff_in(self, stack: str) -> int:
+        """Return the number of hidden units of a feed-forward layer in a stack."""
+        return self.d_ff
+
+    # What only third-party models change (``transformer.guests.guest_config``).
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether this is a third-party model, which the code of ``transformers`` computes."""
+        return False
+
+    @property
+    def family(self) -> str:
+        """Hugging Face's name of the family."""
+        return ""
+
+    @property
+    def block(self) -> str:
+        """Order of a layer's norms and sums: "sequential", "parallel" or "sandwich"."""
+        return "sequential"
+
+    @property
+    def gated(self) -> bool:
+        """Whether a gate scales each hidden unit of the feed-forward layers."""
+        return False
+
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        """Number of positions that a query may attend to, one per layer; empty for all."""
+        return ()
+
+    @property
+    def n_key_heads(self) -> int:
+        """Number of heads of keys and values that several query heads share; 0 if each has its own."""
+        return 0
+
+    @property
+    def n_experts(self) -> int:
+        """Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts."""
+        return 0
 
     @property
     def switch_lengths(self) -> tuple[int, ...]:
@@ -230,7 +269,7 @@ class ModelConfig:
 
     @property
     def reads_images(self) -> bool:
-        """Whether the tokens are patches of an image."""
+        """Whether the tokens are patches of an image: a drawn one, or a file if the model is a guest."""
         return False
 
     @property

@@ -44,6 +44,11 @@ class Embedding(nn.Module):
     """Input embedding: x = dropout(E[id] · √d_model + PE(position)), plus S[segment] with segments.
 
     Row ``id`` of E equals a one-hot vector times E; looking it up is only cheaper.
+
+    Attributes:
+        projection: Matrix between narrow rows of E and the model; third-party models only, as is the following.
+        norm: Norm of the sum.
+        segment: S[segment] of every token, with segments.
     """
 
     def __init__(self, config: ModelConfig, table: nn.Embedding) -> None:
@@ -53,6 +58,9 @@ class Embedding(nn.Module):
         self.position_encoding = additive_encoding(config)
         self.dropout = nn.Dropout(config.dropout)
         self.token = Probe("position", "model")
+        self.projection: nn.Module | None = None
+        self.norm: nn.Module | None = None
+        self.segment: Probe | None = None
         if self.position_encoding is not None:
             self.position = Probe("position", "model")
         self.add_segments(config.n_segments, config.d_model, config.pad_id)
@@ -70,6 +78,7 @@ class Embedding(nn.Module):
     def embed_segments(self, ids: Tensor, table: nn.Embedding) -> Tensor:
         """Return S[segment] of every token, [batch, position, model]; ``table`` is S."""
         numbers = segment_numbers(ids, self.separator_id, self.pad_id, table.num_embeddings)
+        assert self.segment is not None, "an embedding without segments is not asked for them"
         embedded: Tensor = self.segment(table(numbers))
         return embedded
 

@@ -34,13 +34,21 @@ class LayerNorm(nn.Module):
 
     def normalise(self, x: Tensor) -> Tensor:
         """Compute the formula step by step, with a probe at each step."""
-        x = self.input(x)
+        return self.output(self.steps(self.input(x)))
+
+    @property
+    def step_probes(self) -> tuple[Probe, ...]:
+        """The probes between ``input`` and ``output``."""
+        return self.mean, self.std, self.normalized
+
+    def steps(self, x: Tensor) -> Tensor:
+        """Compute everything between the probes ``input`` and ``output``."""
         mean = self.mean(x.mean(dim=-1))  # [batch, position]
         centred = x - mean.unsqueeze(-1)  # [batch, position, model]
         variance = centred.square().mean(dim=-1)  # torch.var takes ten times as long on a CPU
         std = self.std(torch.sqrt(variance + self.epsilon))  # [batch, position]
         normalized = self.normalized(centred / std.unsqueeze(-1))
-        return self.output(normalized * self.weight + self.bias)
+        return normalized * self.weight + self.bias
 
 
 class RMSNorm(nn.Module):
@@ -63,10 +71,18 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalise the last axis: [..., width] → [..., width]."""
-        x = self.input(x)
+        return self.output(self.steps(self.input(x)))
+
+    @property
+    def step_probes(self) -> tuple[Probe, ...]:
+        """The probes between ``input`` and ``output``."""
+        return self.mean_square, self.normalized
+
+    def steps(self, x: Tensor) -> Tensor:
+        """Compute everything between the probes ``input`` and ``output``."""
         mean_square = self.mean_square(x.square().mean(dim=-1))  # [...]
         normalized = self.normalized(x * torch.rsqrt(mean_square + self.epsilon).unsqueeze(-1))
-        return self.output(normalized * self.weight)
+        return normalized * self.weight
 
 
 def norm_layer(config: ModelConfig) -> LayerNorm | RMSNorm:

@@ -19,8 +19,8 @@ class Model(nn.Module):
     """Common base of the three models: configuration, named probes, initialisation.
 
     Attributes:
-        is_guest: Whether the code of ``transformers`` computes, and the modules only describe what it does
-            (``transformer.guests``): no part of a guest can run alone or be replaced.
+        is_guest: Whether the code of ``transformers`` computes the model, and our modules only describe it
+            (``transformer.guests``), so that no part can run alone or be replaced.
     """
 
     is_guest = False

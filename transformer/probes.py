@@ -7,7 +7,7 @@ its own recording, and a forward pass without a recording is left alone. Forward
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
@@ -64,22 +64,28 @@ class Edit:
     description: str = ""
 
 
+class PassEnded(Exception):
+    """Signal that a pass has reached the last probe that its recording needs."""
+
+
 class Recording:
     """Tensors of one forward pass, recorded by probe name after all edits.
 
     Attributes:
         tensors: Recorded tensors, by probe name.
-        names: Names of the probes to keep; ``None`` for all. A sweep over many texts that needs one tensor saves memory
-            so.
+        names: Names of the probes to keep; ``None`` for all. Keeping only the tensor that a sweep needs saves memory.
+        last: The probe after which the pass ends, by raising ``PassEnded``.
         edits: Edits to apply, by probe name.
-        derived: Functions that compute what the pass itself did not need, by the name of the recorded tensor that they
-            read, and by probe name.
+        derived: Functions that compute tensors which the pass itself did not need: for the name of a recorded tensor
+            that they read, one function per probe name.
     """
 
-    def __init__(self, edits: Iterable[Edit] = (), names: Collection[str] | None = None) -> None:
+    def __init__(
+        self, edits: Iterable[Edit] = (), names: Collection[str] | None = None, last: str | None = None
+    ) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.derived: dict[str, dict[str, Callable[[], Tensor]]] = {}
-        self.names = names
+        self.names, self.last = names, last
         self.edits: dict[str, list[Edit]] = {}
         for edit in edits:
             self.edits.setdefault(edit.name, []).append(edit)
@@ -100,10 +106,16 @@ class Recording:
             tensor = edited
         if self.names is None or name in self.names:
             self.tensors[name] = tensor
+        if name == self.last:
+            raise PassEnded
         return tensor
 
+    def all_names(self) -> tuple[str, ...]:
+        """Return the names of all tensors, recorded or derived, in the order of the pass."""
+        return tuple(name for source in self.tensors for name in (source, *self.derived.get(source, ())))
+
     def derive(self, source: Probe, computed: dict[Probe, Callable[[], Tensor]]) -> bool:
-        """Leave tensors that the pass does not need to their reader, and return whether this is possible.
+        """Leave the computation of tensors to whoever reads them later, and return whether this is possible.
 
         Args:
             source: The recorded tensor that they are computed from.
@@ -122,7 +134,7 @@ class Call:
     Attributes:
         recording: Receives the tensors of all probes.
         shortcut: Computes some modules' results faster (``transformer.fast``).
-        before_pass: Is called before each forward pass of an encoder or decoder.
+        before_pass: Called before each forward pass of an encoder or decoder.
     """
 
     recording: Recording | None = None
@@ -144,18 +156,21 @@ def _with(**changes: Any) -> Iterator[None]:
 
 
 @contextmanager
-def record(edits: Iterable[Edit] = (), names: Collection[str] | None = None) -> Iterator[Recording]:
+def record(
+    edits: Iterable[Edit] = (), names: Collection[str] | None = None, *, last: str | None = None
+) -> Iterator[Recording]:
     """Record (and edit) every forward pass within this context; nothing outlives the block.
 
     Args:
         edits: Edits to apply.
         names: Names of the probes to record; all if ``None``.
+        last: The probe after which a pass, and with it the block, ends; ``None`` for the end of the pass.
 
     Yields:
         The recording.
     """
-    recording = Recording(edits, names)
-    with _with(recording=recording):
+    recording = Recording(edits, names, last)
+    with _with(recording=recording), suppress(PassEnded):
         yield recording
 
 

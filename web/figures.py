@@ -5,23 +5,22 @@ The browser adds what depends on the sentence: tokens, numbers, predictions.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from charts.canvas.attention_maps import attention_map, attention_name, predicted_rows, title_of
-from charts.canvas.attention_overview import attention_overview
+from charts.canvas.attention_maps import attention_map, attention_name, attention_overview, predicted_rows, title_of
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.toolkit.words import localize, say
-from transformer.config import LEVELS, PictureConfig
+from transformer.config import LEVELS
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import in_language, read_opening
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.runs.inputs import MAX_CHARACTERS
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
-from ui.shell.selectors import text_for
-from ui.words.figure_texts import browser_words
-from ui.words.texts import common, language, page_text, use_language
+from ui.shell.focus_controls import text_for
+from ui.words.texts import browser_words, common, language, page_text, use_language
 
 # Errors, which are English, and a note: of inputs.py and decoding.py in transformer/runs, and of picture_text.py.
 _MESSAGES = {
@@ -41,9 +40,9 @@ _MESSAGES = {
 }
 _FACTS = (
     *("effect", "effect_of_one", "effect_value", "effect_of", "effect_what", "effect_what_text", "effect_help"),
-    *("effect_none", "class_token", "aloud_nothing", "aloud_other", "aloud_then", "aloud_then_to"),
-    *("aloud_mostly", "aloud_spread", "aloud_mostly_predicting", "aloud_spread_predicting"),
+    *("effect_none", "class_token", "aloud_nothing", "aloud", "aloud_predicting"),
 )
+_FORMAT = re.compile(r":[a-z%+0-9]+\}")  # how the app writes a value; the browser's script knows by itself
 _FRAMING = ("before", "after", "answer", "given", "ends", "end", "never")
 _HOW_CHOSEN = ("greedy", "greedy_end", "given", "given_first", "forced")
 
@@ -58,7 +57,7 @@ def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[s
         with use_language(one):
             said[one] = _in_this_language(run)
     picture = None
-    if isinstance(config, PictureConfig):
+    if config.reads_images:
         signs = LEVELS[: config.n_levels]
         picture = {"size": config.picture_size, "patch": config.patch_size, "signs": signs}
     return {
@@ -135,8 +134,8 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         "language": language(),
     }
     page = text_for(page_text("attention"), run.checkpoint.config)
-    facts = {name: page[name] for name in _FACTS}
-    if isinstance(run.checkpoint.config, PictureConfig):
+    facts = {name: _FORMAT.sub("}", page[name]) for name in _FACTS}
+    if run.checkpoint.config.reads_images:
         facts |= {name: common(f"picture.{name}", name="{name}") for name in ("patch", "empty_patch")}
     found["facts"] = facts
     if run.checkpoint.config.has_decoder:

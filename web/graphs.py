@@ -24,7 +24,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer.config import PictureConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.answer_probabilities import MAX_CLASSES
 from transformer.predictions.living_picture_numbers import CANDIDATES, UNITS, threads
@@ -104,7 +103,7 @@ class StackGraph(nn.Module):
         own, other = _EXAMPLE[self.stack], _EXAMPLE["encoder"]
         most = self.config.max_length - 1
         position = torch.export.Dim(f"{self.stack}_position", min=2, max=most)
-        if isinstance(self.config, PictureConfig):  # every image has the same number of patches
+        if self.config.reads_images:  # every image has the same number of patches
             own, position = self.config.max_length, torch.export.Dim.STATIC
         memory = torch.export.Dim("memory_position", min=2, max=most)
         ids = torch.arange(4, 4 + own)[None]
@@ -283,7 +282,7 @@ def _token_flags(checkpoint: Checkpoint) -> Tensor:
     config, tokenizer = checkpoint.config, checkpoint.tokenizer
     # An image patch has none of them.
     flags = torch.zeros(4, config.vocabulary_size, dtype=torch.bool)
-    for id in range(4 if isinstance(config, PictureConfig) else config.vocabulary_size):
+    for id in range(4 if config.reads_images else config.vocabulary_size):
         role = tokenizer.special.role(id)
         text = "" if role else tokenizer.token_bytes[id].decode("utf-8", errors="replace")
         joins = is_punctuation(text) and text == text.strip()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from charts.canvas.attention_maps import HeadChoice, attention_grid
+from charts.canvas.attention_maps import attention_grid
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
 from charts.toolkit.words import say
@@ -30,7 +30,6 @@ def attention_heads(
     shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
     heads_a_key: int = 1,
-    scrolls: bool = False,
     image_row: int | None = None,
     faded: str = "",
     colours: Mapping[tuple[int, int], int] | None = None,
@@ -41,54 +40,33 @@ def attention_heads(
 
     The large map is that of the ``selected`` (layer, head), or of the head that is pointed at. Small maps have no text,
     and those that are not ``clear`` are pale. ``words`` has an entry for every head. Groups of ``heads_a_key`` heads,
-    which share their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width
-    allows, with their text, and the large one stays visible while the small ones scroll; otherwise all of them fit on
-    one screen.
-    With ``image_row``, every map is this row of the head, laid over the square image whose patches are the keys.
-    ``faded`` says in the legend what pale maps are, if there are any. ``colours`` are the numbers of the theme's
-    colours that frame the small maps, and ``groups`` says in the legend what each means. ``marked`` is the (row,
-    column) that is framed in a large map.
+    which share their keys and values, are on one band. With ``image_row``, every map is this row of the head, laid over
+    the square image whose patches are the keys. ``faded`` says in the legend what pale maps are, if there are any.
+    ``colours`` are the indices of the theme colours that frame the small maps, and ``groups`` says in the legend what
+    each means. ``marked`` is the (row, column) that is framed in a large map.
 
     Raises:
         ValueError: As in ``attention_grid``, and if ``selected`` is not among the heads, or a head lacks text.
     """
     short = {place: entry.short for place, entry in words.items() if place in clear}
     figure = attention_grid(
-        views,
-        selected=selected,
-        captions=short,
-        clear=clear,
-        order=order,
-        shifted_labels=shifted_labels,
-        stretch=stretch,
+        views, selected=selected, captions=short, order=order, shifted_labels=shifted_labels, stretch=stretch
     )
-    tiles = figure.metadata["tiles"]
-    places = [HeadChoice(tile["layer"], tile["head"]) for tile in tiles]
-    for what, heads in (("selected", [selected]), ("words", places)):
-        known = places if what == "selected" else words
-        if missing := [tuple(place) for place in heads if place not in known]:
-            raise ValueError(f"attention_heads: {what}: there is nothing for {missing[0]} (layer, head)")
-    colours, marked = colours or {}, marked or {}
-    head_texts = [
-        {
-            **tile,
-            "title": words[place].title,
-            "sentence": words[place].sentence,
-            **({"colour": colours[place]} if place in colours else {}),
-            **({"edge": list(map(int, cell))} if (cell := marked.get(place)) is not None else {}),
-        }
-        for tile, place in zip(tiles, places, strict=True)
-    ]
+    tiles = []
+    for tile in figure.metadata["tiles"]:
+        place = tile["layer"], tile["head"]
+        if place not in words:
+            raise ValueError(f"attention_heads: words: there is nothing for {place} (layer, head)")
+        own = {"clear": place in clear, "colour": (colours or {}).get(place), "edge": (marked or {}).get(place)}
+        tiles.append({**tile, **own, "title": words[place].title, "sentence": words[place].sentence})
     if image_row is not None:
         figure = _over_the_image(figure, views[0], image_row)
     return figure.with_metadata(
         kind="heads",
-        tiles=head_texts,
-        named=[list(map(int, selected))],
-        **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
-        **({"scrolls": True} if scrolls else {}),
-        **({"groups": [[name, colour] for name, colour in groups]} if groups else {}),
-        **({"faded": faded} if faded and set(places) - set(clear) else {}),
+        tiles=[{**tile, "mask": 0} for tile in tiles] if image_row is not None else tiles,
+        heads_a_key=heads_a_key,
+        groups=list(groups),
+        faded=faded if len(short) < len(tiles) else "",
     )
 
 
@@ -105,7 +83,6 @@ def _over_the_image(figure: CanvasFigure, view: AttentionView, row: int) -> Canv
         {
             **figure.metadata,
             **hidden,
-            "tiles": [{**tile, "mask": 0} for tile in figure.metadata["tiles"]],
             "rows": lines,
             "columns": lines,
             "row_title": say("row_image"),

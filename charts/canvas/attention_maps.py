@@ -1,4 +1,4 @@
-"""Attention on the canvas: one head, all heads, or the edges between tokens.
+"""Attention on the canvas: one head, a mask to paint, all heads, or edges between tokens.
 
 Pure functions from an ``AttentionView`` to a ``CanvasFigure``. The precision of a number depends on what the figure
 shows:
@@ -10,14 +10,14 @@ shows:
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.head_names import head_name, layer_name
-from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
+from charts.toolkit.payload_bytes import TOLERANCE, mask_bits
 from charts.toolkit.words import localize, say
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
@@ -28,6 +28,7 @@ QUERY_TITLE = "query: the token that looks"
 KEY_TITLE = "key: the token that is looked at"
 SHIFTED_TITLE = "query: looks to predict this token"
 NEXT_TITLE = "query: the token that comes next"
+EARLIER_TITLE = "rows: the output before the mask"
 PREDICTING = "predicting "
 BEFORE = "before "
 LOOKS_AT = " looks at "
@@ -37,13 +38,6 @@ _ATTENTIONS = {
     ("decoder", "self"): "decoder self-attention",
     ("decoder", "cross"): "decoder cross-attention",
 }
-
-
-class HeadChoice(NamedTuple):
-    """One head of one layer."""
-
-    layer: int
-    head: int
 
 
 def attention_map(
@@ -64,7 +58,8 @@ def attention_map(
         view: The layer.
         head: Index of the head.
         shifted_labels: Labels of the rows by predicted tokens (cross- and causal attention).
-        of_other_output: Whether the model may read another model's output, and need not predict the next token of it.
+        of_other_output: Whether the rows may read another model's output, whose next tokens this model need not
+            predict.
         selected: A selected cell.
         stretch: End the scale at the largest weight instead; the legend says so.
         height: Largest height in pixels.
@@ -73,36 +68,51 @@ def attention_map(
     """
     _check_head(view, head)
     _check_weights(view)
-    weights = view.weights[head]
-    largest = float(weights.max(initial=0.0, where=np.broadcast_to(view.allowed, weights.shape)))
-    rows = view.query.labels if shifted_labels is None else tuple(shifted_labels)
-    next_tokens = of_other_output and shifted_labels is not None
-    legend = say("fixed_scale")
-    if stretch:
-        legend = say("stretched_scale")
+    axes = _axes(view, shifted_labels)
+    if of_other_output and shifted_labels is not None:
+        axes |= {"row_title": localize(NEXT_TITLE), "phrase": [localize(BEFORE), *axes["phrase"][1:]]}
     drawn = value_map(
-        weights,
-        row_labels=rows,
-        column_labels=view.key.labels,
-        row_title=NEXT_TITLE if next_tokens else row_title(shifted=shifted_labels is not None),
-        column_title=KEY_TITLE,
+        view.weights[head],
+        row_labels=axes["rows"],
+        column_labels=axes["columns"],
         scale="sequential",
         allowed=view.allowed,
         selected=selected,
-        limit=largest if stretch else 1.0,
+        limit=_largest(view, head) if stretch else 1.0,
         title=title_of(view, head=head),
         value_name="",
-        phrase=(BEFORE if next_tokens else "" if shifted_labels is None else PREDICTING, LOOKS_AT, LOOKED_AT_BY),
         height=height,
         chosen_row=chosen_row,
+        legend=say("stretched_scale" if stretch else "fixed_scale"),
         follow_pointer=follow_pointer,
     )
-    return drawn.with_metadata(
-        legend=legend,
-        special_rows=_special(view.query) if shifted_labels is None else [],
-        special_columns=_special(view.key),
-        **patch_pictures(view.query, view.key),
-    )
+    return drawn.with_metadata(**axes, **patch_pictures(view.query, view.key))
+
+
+def mask_editor(
+    view: AttentionView,
+    *,
+    head: int,
+    own: np.ndarray,
+    shifted_labels: Sequence[str] | None = None,
+    of_earlier_output: bool = False,
+    height: int | None = None,
+) -> CanvasFigure:
+    """Draw one head as a heatmap whose mask is painted with the mouse.
+
+    A click or a drag blocks or allows cells. ``view`` holds the current mask, ``own`` [query, key] the model's; cells
+    that differ are framed. ``shifted_labels`` is as in ``attention_map``. ``of_earlier_output`` says that the rows are
+    an output that the model no longer generates under the mask.
+
+    Raises:
+        ValueError: If the two masks differ in shape.
+    """
+    mask = np.asarray(own, dtype=bool)
+    if mask.shape != view.allowed.shape:
+        raise ValueError(f"own has shape {mask.shape} but the mask of {view.name} has {view.allowed.shape}")
+    drawn = attention_map(view, head=head, shifted_labels=shifted_labels, height=height)
+    rows = {"row_title": localize(EARLIER_TITLE)} if of_earlier_output else {}
+    return CanvasFigure({**drawn.metadata, **rows, "kind": "mask"}, {**drawn.arrays, "own": mask_bits(mask)})
 
 
 def attention_grid(
@@ -116,7 +126,7 @@ def attention_grid(
     shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
 ) -> CanvasFigure:
-    """Draw all heads of several layers, with every digit or, if there are many, in steps of 1/255.
+    """Draw all heads of several layers, in full precision or, with many weights, in steps of 1/255.
 
     The scale is fixed from 0 to 1. With ``stretch``, the scale of each map ends at its largest weight, as the legend
     says, because with hundreds of tokens most weights would be black on a fixed scale.
@@ -139,8 +149,8 @@ def attention_grid(
         if view.query.labels != first.query.labels or view.key.labels != first.key.labels:
             raise ValueError(f"{view.name} and {first.name} have different tokens; a grid shows one sentence only")
         _check_weights(view)
-    every = [HeadChoice(view.layer, head) for view in views for head in range(view.n_heads)]
-    tiles = every if order is None else [HeadChoice(*choice) for choice in order]
+    every = [(view.layer, head) for view in views for head in range(view.n_heads)]
+    tiles = every if order is None else [tuple(choice) for choice in order]
     captions = captions or {}
     for what, choices in (("order", tiles), ("captions", captions), ("selected", [selected] if selected else [])):
         if unknown := [tuple(choice) for choice in choices if tuple(choice) not in set(every)]:
@@ -153,24 +163,14 @@ def attention_grid(
     weights = np.stack([by_layer[layer].weights[head] for layer, head in tiles]).astype(np.float32)
     if weights.size > MAX_EXACT:
         weights = _quantise(weights / np.array(limits)[:, None, None], np.uint8)
+    count = say("all_heads", count=len(tiles))
+    if len(tiles) < len(every):
+        count = say("some_heads", count=len(tiles), every=len(every))
     metadata = {
         "kind": "grid",
-        "title": " · ".join(
-            [
-                title_of(first) if len(views) == 1 else attention_name(first),
-                say("all_heads", count=len(tiles))
-                if len(tiles) == len(every)
-                else say("some_heads", count=len(tiles), every=len(every)),
-            ]
-        ),
-        "rows": list(first.query.labels if shifted_labels is None else shifted_labels),
-        "columns": list(first.key.labels),
-        "row_title": localize(row_title(shifted=shifted_labels is not None)),
-        "column_title": localize(KEY_TITLE),
-        "special_rows": _special(first.query) if shifted_labels is None else [],
-        "special_columns": _special(first.key),
+        "title": f"{title_of(first) if len(views) == 1 else attention_name(first)} · {count}",
+        **_axes(first, shifted_labels),
         **patch_pictures(first.query, first.key),
-        "phrase": ["" if shifted_labels is None else localize(PREDICTING), localize(LOOKS_AT), localize(LOOKED_AT_BY)],
         "sorted": order is not None,
         "tiles": [
             {
@@ -183,11 +183,45 @@ def attention_grid(
             }
             for (layer, head), limit in zip(tiles, limits, strict=True)
         ],
-        **({"stretched": True} if stretch else {}),
-        "selected": whole_numbers(selected),
-        **({"per_line": int(per_line)} if per_line else {}),
+        "stretched": stretch,
+        "selected": selected,
+        "per_line": per_line,
     }
     return CanvasFigure(metadata, {"weights": weights, "masks": np.stack([mask_bits(mask) for mask in masks])})
+
+
+def attention_overview(
+    groups: Sequence[Sequence[AttentionView]],
+    *,
+    selected: tuple[str, str, int, int] | None = None,
+    captions: Sequence[Mapping[tuple[int, int], str]] | None = None,
+    stretch: bool = False,
+) -> CanvasFigure:
+    """Draw an ``attention_grid`` of all layers for each kind of attention; a group holds its views.
+
+    ``selected`` is (stack, kind, layer, head). ``captions`` has those of ``attention_grid`` for each group.
+
+    Raises:
+        ValueError: As in ``attention_grid``, if there is no group, or if ``selected`` is in none.
+    """
+    if not groups:
+        raise ValueError("attention_overview got no views; give those of one kind of attention at least")
+    parts: list[dict[str, Any]] = []
+    arrays: dict[str, np.ndarray] = {}
+    for index, views in enumerate(groups):
+        grid = attention_grid(views, captions=captions[index] if captions else None, stretch=stretch)
+        first = views[0]
+        own = {"title": attention_name(first), "stack": first.stack, "attention": first.kind}
+        parts.append({**grid.metadata, **own})
+        arrays |= {f"{name}{index}": values for name, values in grid.arrays.items()}
+    heads = {
+        (part["stack"], part["attention"], tile["layer"], tile["head"]) for part in parts for tile in part["tiles"]
+    }
+    if selected and tuple(selected) not in heads:
+        raise ValueError(f"attention_overview: selected is {tuple(selected)}, but there is no such head")
+    title = say("all_heads", count=len(heads))
+    metadata = {"kind": "overview", "title": title, "parts": parts, "selected": selected, "stretched": stretch}
+    return CanvasFigure(metadata, arrays)
 
 
 def attention_lines(
@@ -195,8 +229,8 @@ def attention_lines(
 ) -> CanvasFigure:
     """Draw all heads of one layer as lines, weights as uint16 [head, query, key].
 
-    ``heads`` are visible at first (``None``: all). ``selected_token`` is the query whose edges are shown while nothing
-    is hovered.
+    ``heads`` are those that are visible at first (``None``: all). ``selected_token`` is the query whose edges are shown
+    while nothing is hovered.
     """
     _check_weights(view)
     shown = list(range(view.n_heads)) if heads is None else list(heads)
@@ -207,12 +241,7 @@ def attention_lines(
     metadata = {
         "kind": "lines",
         "title": title_of(view),
-        "rows": list(view.query.labels),
-        "columns": list(view.key.labels),
-        "row_title": localize(QUERY_TITLE),
-        "column_title": localize(KEY_TITLE),
-        "special_rows": _special(view.query),
-        "special_columns": _special(view.key),
+        **_axes(view),
         "same_tokens": view.kind == "self",
         "heads": shown,
         "selected": selected_token,
@@ -241,7 +270,7 @@ def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:
 
 
 def row_title(*, shifted: bool = False) -> str:
-    """Return the title of the rows, to be translated.
+    """Return the English title of the rows.
 
     A row of a decoder has two names: the token that it reads and, if ``shifted``, the one that it predicts.
     """
@@ -256,6 +285,20 @@ def attention_name(view: AttentionView) -> str:
 def title_of(view: AttentionView, *, head: int | None = None) -> str:
     """Return a title such as "decoder self-attention, layer 1, head 2" in the reader's language."""
     return f"{attention_name(view)}, {layer_name(view.layer) if head is None else head_name(view.layer, head)}"
+
+
+def _axes(view: AttentionView, shifted_labels: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return labels and titles of both axes, and the words with which a sentence about a cell is formed."""
+    shifted = shifted_labels is not None
+    return {
+        "rows": list(view.query.labels if shifted_labels is None else shifted_labels),
+        "columns": list(view.key.labels),
+        "row_title": localize(row_title(shifted=shifted)),
+        "column_title": localize(KEY_TITLE),
+        "special_rows": [] if shifted else _special(view.query),
+        "special_columns": _special(view.key),
+        "phrase": [localize(PREDICTING) if shifted else "", localize(LOOKS_AT), localize(LOOKED_AT_BY)],
+    }
 
 
 def _quantise(weights: np.ndarray, dtype: type) -> np.ndarray:
@@ -293,6 +336,6 @@ def _check_weights(view: AttentionView) -> None:
         raise ValueError(f"{view.name}: some weights are not finite numbers; draw them with value_map instead")
     if weights.size and (weights.min() < -TOLERANCE or weights.max() > 1 + TOLERANCE):
         raise ValueError(
-            f"{view.name}: weights reach from {weights.min():.3g} to {weights.max():.3g}, but attention weights lie "
+            f"{view.name}: weights reach from {weights.min():.6g} to {weights.max():.6g}, but attention weights lie "
             f"between 0 and 1; draw other values with value_map"
         )

@@ -39,10 +39,6 @@ class CanvasFigure:
         """Return the same figure with ``more`` metadata, e.g. its captions in another language."""
         return CanvasFigure({**self.metadata, **more}, self.arrays)
 
-    def headed(self, name: str) -> CanvasFigure:
-        """Return the same figure with ``name`` before its title, to distinguish it from its neighbours."""
-        return self.with_metadata(title=f"{name} · {self.metadata['title']}")
-
     def packed(self) -> bytes:
         """Return the bytes that the browser reads; ``charts.toolkit.payload_bytes`` defines their layout."""
         return pack(self.metadata, self.arrays)
@@ -59,7 +55,7 @@ class CanvasFigure:
         return _PLACE.sub(lambda place: values[place[1]], template)
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the page completely or not at all to ``path``, e.g. ``"attention.html"``, and return its path."""
+        """Write the page to ``path``, e.g. ``"attention.html"``, completely or not at all; return its path."""
         file = Path(path)
         unfinished = file.with_name(f".{file.name}.unfinished")
         unfinished.write_text(self.html(), encoding="utf-8")
@@ -70,7 +66,7 @@ class CanvasFigure:
         return f"CanvasFigure({self.metadata['kind']}; a notebook shows it, save() writes a page)"
 
     def _repr_html_(self) -> str:
-        """Return an ``iframe`` with the page, which may only run and save; what does not fit scrolls in it."""
+        """Return an ``iframe`` with the page, which may only run scripts and save files; it scrolls if needed."""
         rows = len(self.metadata["rows"]) if self.metadata["kind"] in ("map", "mask", "lines") else _FRAME
         attributes = {
             "title": self.metadata["title"],

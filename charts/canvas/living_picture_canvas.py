@@ -42,7 +42,8 @@ def living_picture_canvas(
         picture: The numbers.
         begin: Where it opens ("stack", "kind", "layer", "head", "token").
         links: By kind of sub-layer, the name of the page with details; a click on its link is sent to Python.
-        left_out: The class without each word: the picture then opens at the word that the class depends on most.
+        left_out: Class probabilities without each word; the picture then opens at the word that the class depends on
+            most.
     """
     arrays: dict[str, np.ndarray] = {}
     decisive = _decisive(left_out, len(picture.stacks[-1].tokens)) if left_out else None
@@ -80,10 +81,10 @@ def living_picture_canvas(
 
 
 def _followed(stack: PictureStack, picture: LivingPicture, decisive: dict[str, Any] | None) -> int:
-    """Return the token that is followed at first, where nobody has chosen one.
+    """Return the token that is followed at first if the reader has chosen none.
 
-    It is the word that the class depends on, the class token, the second position from which the output is predicted,
-    or the token after the first.
+    It is the word that the class depends on, the class token, the position whose prediction is shown first, or the
+    token after the first.
     """
     second = min(1, len(stack.tokens) - 1)
     if stack is not picture.stacks[-1]:
@@ -92,14 +93,14 @@ def _followed(stack: PictureStack, picture: LivingPicture, decisive: dict[str, A
         return decisive["positions"][0]
     if picture.classes:
         return 0 if patch_pixels(stack.tokens) else second
-    rows = [row.position for row in picture.written[:2]]
-    return rows[-1] if rows else second
+    return second if picture.opening is None else picture.opening
 
 
 def _decisive(left_out: LeaveOneOut, n_tokens: int) -> dict[str, Any] | None:
     """Return the word that the class depends on most, the class without it, and all words' effects.
 
-    An effect is the decrease of the class's probability without the word, as a share of the largest one; by token.
+    The effect of a word is how much the probability of the class falls without it, as a share of the largest such
+    decrease. Effects are listed by token.
     """
     at, predicted = left_out.decisive, left_out.predicted
     if at is None:
@@ -124,12 +125,8 @@ def _exact(values: np.ndarray | list[float]) -> np.ndarray:
 
 
 def _stack(stack: PictureStack, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    for name in ("stream", "update", "growth", "token", "before_activation", "after_activation"):
-        arrays[f"{stack.name}.{name}"] = _exact(getattr(stack, name))
-    arrays[f"{stack.name}.units"] = stack.units.astype(np.uint16)
-    for name in ("place", "final"):
-        if (values := getattr(stack, name)) is not None:
-            arrays[f"{stack.name}.{name}"] = _exact(values)
+    for name, values in stack.arrays.items():
+        arrays[f"{stack.name}.{name}"] = values.astype(np.uint16) if name == "units" else _exact(values)
     return {
         "name": stack.name,
         "tokens": [
@@ -138,7 +135,7 @@ def _stack(stack: PictureStack, arrays: dict[str, np.ndarray]) -> dict[str, Any]
         ],
         "pictures": patch_pixels(stack.tokens),
         "steps": [{"layer": step.layer, "kind": step.kind} for step in stack.steps],
-        "layers": stack.n_layers,
+        "layers": len(stack.arrays["units"]),
         "channels": stack.d_model,
         "units": stack.n_units,
         "adds": stack.adds,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from charts.canvas.figure import CanvasFigure
-from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
+from charts.toolkit.payload_bytes import TOLERANCE, mask_bits
 from charts.toolkit.words import localize
 
 SCALES = ("sequential", "diverging")
@@ -51,8 +51,8 @@ def value_map(
         selected: A cell with an outline.
         limit: End of the scale; by default the largest absolute value among the allowed cells.
         value_name: Meaning of the numbers, for legend and tooltip.
-        phrase: For the tooltip, the words before the row's label and between the two labels, and those after a column's
-            label before the rows with its largest values, if they differ.
+        phrase: Words of the tooltip: those before the row's label, those between the two labels and, if they differ,
+            those between a column's label and the rows with its largest values.
         chosen_row: Row with a marked label.
         height: Largest height in pixels.
         breaks: Rows before which another block begins.
@@ -108,17 +108,17 @@ def value_map(
         "limit": limit or 1.0,
         "value_name": value_name,
         "phrase": [localize(words) for words in phrase],
-        "selected": whole_numbers(selected),
-        "chosen_row": None if chosen_row is None else int(chosen_row),
+        "selected": selected,
+        "chosen_row": chosen_row,
         "height": height,
-        **({"breaks": [int(row) for row in breaks]} if breaks else {}),
-        **({"column_breaks": [int(column) for column in column_breaks]} if column_breaks else {}),
-        **({"crossed": [whole_numbers(cell) for cell in crossed]} if crossed else {}),
-        **({} if numbered is None else {"numbered": [whole_numbers(cell) for cell in numbered]}),
-        **({"whole": True} if whole else {}),
-        **({"legend": legend} if legend else {}),
-        **({"masked_text": masked_text} if masked_text else {}),
-        **({"follows": True} if follow_pointer and scale == "sequential" else {}),
+        "breaks": list(breaks),
+        "column_breaks": list(column_breaks),
+        "crossed": list(crossed),
+        "numbered": None if numbered is None else list(numbered),
+        "whole": whole,
+        "legend": legend or value_name,
+        "masked_text": masked_text,
+        "follows": follow_pointer and scale == "sequential",
     }
     # The score of a masked cell may be −∞; it is hatched and never read, so it is not sent.
     exact = np.where(mask, values, 0.0).astype(np.float32)

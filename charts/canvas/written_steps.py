@@ -28,7 +28,7 @@ class StepBars:
         rest: Probability of all other tokens.
         weights: Attention of the step, [key]; there may be fewer keys than at a later step.
         allowed: Mask of the keys, [key].
-        said: The sentence about the step in pieces, every second of which is emphasised.
+        said: The sentence about the step, in pieces of which every second one is emphasised.
         rank: Rank of the chosen one among all tokens, from 1; 0 if unknown.
     """
 
@@ -58,7 +58,7 @@ def written_steps(
         steps: The steps.
         tokens: Generated tokens.
         key: Tokens that the last step could attend to; an earlier step could attend to the first of them.
-        of: Whose weights they are.
+        of: Name of the head or heads whose weights are drawn.
         before: Tokens before the first step (a prompt).
         n_given: Number of tokens at the start that were given, not chosen.
         begin: The step to show first, and a number that changes whenever the reader is to be moved there; otherwise the

@@ -14,33 +14,24 @@ from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import say
 
 
-def relu(values: np.ndarray) -> np.ndarray:
-    """Return max(0, x)."""
-    return np.maximum(values, 0)
+def _gelu(x: np.ndarray) -> np.ndarray:
+    """Return GELU with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
+    return x * 0.5 * (1 + np.vectorize(erf, otypes=[float])(x / sqrt(2)))
 
 
-def gelu(values: np.ndarray) -> np.ndarray:
-    """Return x · Φ(x) with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
-    return values * 0.5 * (1 + np.vectorize(erf, otypes=[float])(values / sqrt(2)))
-
-
-def gelu_tanh(values: np.ndarray) -> np.ndarray:
+def _gelu_tanh(x: np.ndarray) -> np.ndarray:
     """Return GELU with tanh instead of the distribution function (Hendrycks & Gimpel 2016, §2)."""
-    return 0.5 * values * (1 + np.tanh(sqrt(2 / pi) * (values + 0.044715 * values**3)))
+    return 0.5 * x * (1 + np.tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))
 
 
-def sigmoid_unit(values: np.ndarray, slope: float = 1.0) -> np.ndarray:
-    """Return x · σ(slope · x): SiLU; with 1.702 the fast approximation of GELU."""
-    return values / (1 + np.exp(-slope * values))
-
-
+_WITH_TANH = "GELU(x) ≈ x · (1 + tanh(√(2/π) (x + 0.0447 x³))) / 2", _gelu_tanh
 CURVES: Mapping[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
-    "relu": ("ReLU(x) = max(0, x)", relu),
-    "gelu": ("GELU(x) = x · Φ(x)", gelu),
-    "gelu_new": ("GELU(x) ≈ x · (1 + tanh(√(2/π) (x + 0.0447 x³))) / 2", gelu_tanh),
-    "gelu_tanh": ("GELU(x) ≈ x · (1 + tanh(√(2/π) (x + 0.0447 x³))) / 2", gelu_tanh),
-    "quick_gelu": ("GELU(x) ≈ x · σ(1.702 x)", lambda values: sigmoid_unit(values, 1.702)),
-    "silu": ("SiLU(x) = x · σ(x)", sigmoid_unit),
+    "relu": ("ReLU(x) = max(0, x)", lambda x: np.maximum(x, 0)),
+    "gelu": ("GELU(x) = x · Φ(x)", _gelu),
+    "gelu_new": _WITH_TANH,
+    "gelu_tanh": _WITH_TANH,
+    "quick_gelu": ("GELU(x) ≈ x · σ(1.702 x)", lambda x: x / (1 + np.exp(-1.702 * x))),
+    "silu": ("SiLU(x) = x · σ(x)", lambda x: x / (1 + np.exp(-x))),
     "tanh": ("tanh(x)", np.tanh),
 }
 
@@ -57,31 +48,21 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str, gated:
     name, curve = CURVES[activation]
     reach = 1.05 * style.symmetric_limit(values)
     line = np.linspace(-reach, reach, 301).astype(np.float32)
-    outputs = curve(values).astype(np.float32)
-    below = int((values <= 0).sum())
-    units = np.arange(len(values), dtype=np.int32)
+    outputs, below = curve(values).astype(np.float32), int((values <= 0).sum())
+    look = {"color": style.BAR, "width": 3}
     figure = Sheet()
-    figure.scatter(
-        x=line,
-        y=curve(line).astype(np.float32),
-        mode="lines",
-        name=name,
-        line={"color": style.BAR, "width": 3},
-        hoverinfo="skip",
-    )
+    figure.scatter(x=line, y=curve(line).astype(np.float32), mode="lines", name=name, line=look, hoverinfo="skip")
     figure.scatter(
         x=values,
         y=outputs,
         mode="markers",
         name=say("feed_forward.units_for_token", n=whole(len(values)), token=style.escape(token)),
-        customdata=units,
+        customdata=np.arange(len(values), dtype=np.int32),
         marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
-        hovertemplate=(
-            style.hover(
-                say("feed_forward.unit", unit="%{customdata}"),
-                say("feed_forward.before", value=style.exact("x")),
-                say("feed_forward.after", value=style.exact("y")),
-            )
+        hovertemplate=style.hover(
+            say("feed_forward.unit", unit="%{customdata}"),
+            say("feed_forward.before", value=style.exact("x")),
+            say("feed_forward.after", value=style.exact("y")),
         ),
     )
     floor = float(min(outputs.min(), 0.0)) - 0.06 * reach

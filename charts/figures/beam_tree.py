@@ -125,8 +125,6 @@ def _boxes(
         marker: dict[str, Any] = {"color": "rgba(128,128,128,0.12)", "line": {"color": style.QUIET, "width": 1}}
         inks: Any = style.NEUTRAL
     else:
-        above_the_legend = style.ABOVE_NAMES
-        bar_of_colours = style.colour_bar(say("decoding.log_p_axis"), ypad=above_the_legend)
         borders = [
             _DONE if node.fate == "finished" else style.CHOSEN if node.index in winner else "rgba(0,0,0,0)"
             for node in nodes
@@ -137,7 +135,7 @@ def _boxes(
             "cmax": 0,
             "colorscale": style.colour_scale(style.SEQUENTIAL),
             "showscale": True,
-            "colorbar": bar_of_colours,
+            "colorbar": style.colour_bar(say("decoding.log_p_axis"), ypad=style.ABOVE_NAMES),  # above the legend
             "line": {"color": borders, "width": 3},
         }
         inks = [shades.ink(1 - node.total / lowest, colours=style.SEQUENTIAL) for node in nodes]
@@ -160,7 +158,7 @@ def _boxes(
 
 
 def _label(node: BeamNode) -> str:
-    word = node.display if len(node.display) <= LONGEST else f"{node.display[: LONGEST - 1]}…"
+    word = style.shorten(node.display, LONGEST)
     return f"{word} #{node.rank}" if node.fate == "finished" else word
 
 
@@ -170,11 +168,10 @@ def _explanation(tree: BeamTree, node: BeamNode) -> str:
     title = f"<b>{style.escape(node.display)}</b>"
     if before:
         title = say("decoding.token_after_text", token=title, text=style.escape(before))
-    lines = [
+    return style.lines(
         title,
         say("decoding.log_p", value=number(f"{node.log_p:.9g}")),
         say("decoding.sum_log_p", value=number(f"{node.total:.9g}")),
         say("decoding.penalized_score", score=number(f"{node.score:.9g}")),
         say(_FATES[node.fate], rank=node.rank),
-    ]
-    return "<br>".join(lines)
+    )

@@ -30,7 +30,6 @@ def firing_strips(
     what: str,
     title: str,
     signed: bool = False,
-    around: int = AROUND,
 ) -> go.Figure:
     """Draw one strip per sentence.
 
@@ -43,11 +42,10 @@ def firing_strips(
         what: Name of the numbers.
         title: Title above the rows.
         signed: Whether numbers can be negative; otherwise they are from 0 to 1.
-        around: Number of tokens on either side.
     """
     for name, given in (("tokens", tokens), ("places", places), ("marked", marked), ("rows", rows)):
         require_same_length(name, given, expected=len(values), of="rows")
-    width = 2 * around + 1
+    width = 2 * AROUND + 1
     window = np.full((len(values), width), np.nan, dtype=np.float32)
     texts = [[""] * width for _row in values]
     hovers = [[""] * width for _row in values]
@@ -55,39 +53,23 @@ def firing_strips(
     for row, (numbers, read, place, mark) in enumerate(zip(values, tokens, places, marked, strict=True)):
         require_index(place, name=f"the place of row {row}", size=len(read))
         require_same_length(f"the numbers of row {row}", numbers, expected=len(read), of="tokens")
-        for index in range(max(0, place - around), min(len(read), place + around + 1)):
-            column, display = index - place + around, read[index].display
+        for index in range(max(0, place - AROUND), min(len(read), place + AROUND + 1)):
+            column, display = index - place + AROUND, read[index].display
             window[row, column] = numbers[index]
-            texts[row][column] = style.escape(display if len(display) <= _LONGEST else f"{display[: _LONGEST - 1]}…")
+            texts[row][column] = style.escape(style.shorten(display, _LONGEST))
             hovers[row][column] = style.escape(read.labels[index])
             if index == mark:
                 frames.append((row, column))
     known, what = window[np.isfinite(window)], localize(what)
-    trace = parts.heatmap(
-        window,
-        hover=style.lines("%{y}", "%{text}", what),
-        bar=style.colour_bar(what),
-        limit=style.symmetric_limit(known) if signed else None,
-        maximum=1.0,
-        text=hovers,
-        xgap=1,
-        ygap=1,
-    )
+    hover, limit = style.lines("%{y}", "%{text}", what), style.symmetric_limit(known) if signed else None
+    trace = parts.heatmap(window, hover=hover, bar=style.colour_bar(what), limit=limit, text=hovers, xgap=1, ygap=1)
     figure = Sheet(trace, parts.cell_texts(trace, texts=texts))
     style.finish(figure, height=style.rows_height(len(values), around=110), top=52)
-    figure.update_xaxes(
-        title_text=say("middle_token"),
-        showticklabels=False,
-        showgrid=False,
-        fixedrange=True,
-        range=[-0.5, width - 0.5],
-    )
+    bare = {"showticklabels": False, "showgrid": False, "fixedrange": True}
+    figure.update_xaxes(**bare, title_text=say("middle_token"), range=[-0.5, width - 0.5])
     figure.update_yaxes(**style.label_rows(rows, title=localize(title)))
-    boxes = [(row, around, style.CHOSEN, "solid") for row in range(len(values))]
-    boxes += [(*frame, style.NEUTRAL, "dot") for frame in frames]
-    for row, column, colour, dash in boxes:
-        figure.add_shape(
-            type="rect", x0=column - 0.48, x1=column + 0.48, y0=row - 0.46, y1=row + 0.46,
-            line={"color": colour, "width": 2, "dash": dash},
-        )  # fmt: skip
+    boxes = [(row, AROUND, style.CHOSEN, "solid") for row in range(len(values))]
+    for row, column, colour, dash in [*boxes, *((*frame, style.NEUTRAL, "dot") for frame in frames)]:
+        line = {"color": colour, "width": 2, "dash": dash}
+        figure.add_box((column - 0.48, column + 0.48), (row - 0.46, row + 0.46), line=line)
     return figure.drawn()

@@ -51,17 +51,16 @@ def map_strip(views: Sequence[AttentionView], *, head: int, names: Sequence[str]
         figure.add_trace(parts.heatmap(weights, hover=hover, bar=bar, **places), col=column)
         if not view.allowed.all():
             figure.add_trace({**_masked(np.isnan(weights)), **places}, col=column)
-        figure.update_xaxes(col=column, **style.token_axis(first.key, title=""))
-        figure.update_yaxes(col=column, **style.token_rows(first.query, title=""))
+        figure.update_xaxes(col=column, **style.label_axis(first.key.displays, title=""))
+        figure.update_yaxes(col=column, **style.label_rows(first.query.displays, title=""))
     figure.update_xaxes(showticklabels=False)
     rows_labelled = n_queries <= _MAX_LABELS
     figure.update_yaxes(col=1, title_text=say("training.query"), showticklabels=rows_labelled)
     figure.update_xaxes(col=(len(views) + 1) // 2, title_text=say("names.key_axis"), title_standoff=6)
-    row = min(24.0, max(2.0, 150 / n_queries)) if not rows_labelled else min(24.0, max(14.0, 150 / n_queries))
+    row = min(24.0, max(14.0 if rows_labelled else 2.0, 150 / n_queries))
     style.finish(figure, height=n_queries * row + 92, top=44)
-    frame = {"x0": -0.5, "x1": n_keys - 0.5, "y0": -0.5, "y1": n_queries - 0.5, "name": "focus"}
-    refs = {"xref": f"x{_suffix(chosen + 1)}", "yref": f"y{_suffix(chosen + 1)}"}
-    figure.add_shape(type="rect", **frame, **refs, line={"color": style.CHOSEN, "width": 4})
+    line = {"color": style.CHOSEN, "width": 4}
+    figure.add_box((-0.5, n_keys - 0.5), (-0.5, n_queries - 0.5), col=chosen + 1, name="focus", line=line)
     return figure.drawn()
 
 
@@ -101,7 +100,3 @@ def _masked(masked: np.ndarray) -> dict:
         "hoverongaps": False,
         "hovertemplate": style.hover(say("masked")),
     }
-
-
-def _suffix(column: int) -> str:
-    return "" if column == 1 else str(column)

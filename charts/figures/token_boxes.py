@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _ROW = 30  # pixels of a row of boxes
 _MAX_BYTES = 400  # longest ruler whose boxes are wide enough for their texts
+_BOX: dict[str, Any] = {"orientation": "h", "insidetextanchor": "middle", "textangle": 0}  # a bar with a text in it
 _LONE_BYTE = re.compile(r"⟨[0-9A-F]{2}⟩")
 
 
@@ -32,18 +33,18 @@ def merge_tree(
 ) -> go.Figure:
     """Draw byte-pair encoding of one word from top to bottom: its bytes, then one merge after the other.
 
-    ``states``: the pieces after each merge, the first state before any; a piece is as wide as it has first pieces, so
-    that a merged piece is right below its parts. New pieces are coloured. ``ranks``: for each merge its number
-    in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are not
-    letters by themselves). ``n_steps`` reserves space for that many merges, so that the figure does not move while
-    a reader steps through it. ``of_characters``: the word begins as characters, not as bytes. Raises ``ValueError``
-    unless each state results from the previous one by joining neighbouring pieces.
+    ``states``: the pieces after each merge, the first state before any; a piece is as wide as the number of first
+    pieces in it, so that a merged piece is right below its parts. New pieces are coloured. ``ranks``: for each merge
+    its number in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes,
+    which are not letters by themselves). ``n_steps`` reserves space for that many merges, so that the figure does not
+    move while a reader steps through it. ``of_characters``: the word begins as characters, not as bytes. Raises
+    ``ValueError`` unless each state results from the previous one by joining neighbouring pieces.
     """
     if not states or not states[0]:
         raise ValueError(f"states is {list(states)!r}; give at least the first state with at least one piece")
     if ranks is not None:
         require_same_length("ranks", ranks, expected=len(states) - 1, of="merges")
-    layouts = [[(0 + index, 1) for index in range(len(states[0]))]]
+    layouts = [[(index, 1) for index in range(len(states[0]))]]
     for step in range(1, len(states)):
         layouts.append(_joined(states[step - 1], layouts[-1], states[step], step=step))
     figure = Sheet()
@@ -59,37 +60,30 @@ def merge_tree(
         ]
         if boxes:
             figure.bar(
+                **_BOX,
                 base=[start + 0.04 for _, start, _, _ in boxes],
                 x=[width - 0.08 for _, _, width, _ in boxes],
                 y=[step for step, *_ in boxes],
-                orientation="h",
                 name=name,
                 marker={"color": colour, "line": {"width": 0}, "cornerradius": 4},
                 text=[style.escape(display(piece)) for *_, piece in boxes],
                 textposition="inside",
-                insidetextanchor="middle",
-                textangle=0,
                 constraintext="none",
                 textfont={"size": style.TITLE_SIZE, "color": "#FFFFFF" if fresh else "#000000"},
                 hovertemplate=f"%{{text}}<br>{name}<extra></extra>",
             )
     labels = [say("tokens.characters") if of_characters else say("tokens.bytes")]
     for step in range(1, len(states)):
-        rule = None if ranks is None else whole(ranks[step - 1])
-        labels.append(
-            say("tokens.merge", step=step) if rule is None else say("tokens.merge_rule", step=step, rule=rule)
-        )
+        if ranks is None:
+            labels.append(say("tokens.merge", step=step))
+        else:
+            labels.append(say("tokens.merge_rule", step=step, rule=whole(ranks[step - 1])))
     labels += [""] * max(0, (n_steps or 0) + 1 - len(states))
     style.finish(figure, height=_ROW * len(labels) + 90, top=40)
     figure.update_layout(barmode="overlay", bargap=0.18)
     letters = say("tokens.word_characters") if of_characters else say("tokens.word_bytes")
-    figure.update_xaxes(
-        title_text=letters.format(n=len(states[0])),
-        range=[0, len(states[0])],
-        showgrid=False,
-        showticklabels=False,
-        zeroline=False,
-    )
+    bare = {"showgrid": False, "showticklabels": False, "zeroline": False}
+    figure.update_xaxes(**bare, title_text=letters.format(n=len(states[0])), range=[0, len(states[0])])
     figure.update_yaxes(**style.label_rows(labels, title=say("tokens.step")))
     return figure.drawn()
 
@@ -116,7 +110,7 @@ def _joined(
 
 
 def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
-    """Draw the sentence as one row per tokenizer, each token as a box as wide as its UTF-8 bytes.
+    """Draw the sentence as one row per tokenizer; the width of a token's box is its number of UTF-8 bytes.
 
     ``sequences``: the tokens of the same sentence by the name of the tokenizer. The figure leaves out special tokens,
     which are not part of the sentence. A letter without an accent is one byte, an emoji usually four. A
@@ -135,10 +129,10 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
                 start += width
         longest = max(longest, start)
         figure.bar(
+            **_BOX,
             base=[start for start, *_ in boxes],
             x=[width for _, width, _ in boxes],
             y=[row] * len(boxes),
-            orientation="h",
             name=style.escape(name),
             # Neighbours differ in colour to show the boundaries; the colour has no other meaning.
             marker={
@@ -147,8 +141,6 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
             },
             text=[style.escape(token.display) for *_, token in boxes],
             textposition="inside" if start <= _MAX_BYTES else "none",  # measuring hundreds of texts takes seconds
-            insidetextanchor="middle",
-            textangle=0,
             # The width is included, since Plotly's %{x} is the end of a box.
             customdata=[
                 [width, say("tokens.id", id=f"<b>{token.id}</b>") if token.id >= 0 else say("tokens.not_vocabulary")]
@@ -172,7 +164,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
 
 
 def _n_bytes(token: Token) -> int:
-    """Return the bytes of a token; single bytes such as ⟨F0⟩ are counted in ``display``."""
+    """Return the number of bytes of a token; single bytes such as ⟨F0⟩ are counted in ``display``."""
     if lone := _LONE_BYTE.findall(token.display):
         rest = _LONE_BYTE.sub("", token.display)
         return len(lone) + sum(1 if character in "·⏎⇥" else len(character.encode()) for character in rest)

@@ -28,8 +28,8 @@ _NARROW = ([0.0, 0.34], [0.38, 0.84], [0.85, 1.0])
 class Strip:
     """One vector, [model], with the name of its row; ``normalized`` if a norm has just produced it.
 
-    Such a row is grey, since orange stands for positive numbers, and its name may have several lines. The numbers of a
-    copy have no cells: it is not one of the vectors that are added.
+    A normalized row is grey, since orange stands for positive numbers, and its name may have several lines. A vector
+    that is only a copy (``is_copy``) is not one of those that are added, so its numbers get no cells.
     """
 
     name: str
@@ -49,10 +49,10 @@ def vector_strips(
 ) -> go.Figure:
     """Draw vectors one below the other: a few of their numbers, the distribution of all, and their spread.
 
-    The first ``few`` dimensions have their numbers, on one diverging scale. Beside them every dimension is a tick
-    at its value, with a band from mean − spread to mean + spread (from −RMS to RMS of a root mean square). Ticks beyond
+    The first ``few`` dimensions have their numbers, on one diverging scale. Beside them every dimension is a tick at
+    its value, with a band from mean − spread to mean + spread (from −RMS to RMS of a root mean square). Ticks beyond
     ±``limit_of`` are drawn at that limit. ``spread`` is the title of the last column, which may have several lines;
-    ``numbers`` and ``all_of_it`` are those of the two axes.
+    ``numbers`` and ``all_of_it`` are the titles of the two axes.
     """
     vectors = [as_array(strip.vector, name=strip.name, axes=("dimension",)) for strip in shown]
     limit, width, rows = limit_of(vectors), len(vectors[0]), np.arange(len(vectors))
@@ -81,10 +81,8 @@ def vector_strips(
     for row, strip in enumerate(shown):
         colour = style.NEUTRAL if strip.normalized else style.BAR
         band = np.clip([centre[row] - size[row], centre[row] + size[row]], -limit, limit).tolist()
-        sides = {"x0": band[0], "x1": band[1], "y0": row - 0.34, "y1": row + 0.34}
-        figure.add_shape(
-            type="rect", **sides, xref="x2", yref="y2", fillcolor=colour, opacity=0.25, layer="below", line_width=0
-        )
+        look: dict[str, Any] = {"fillcolor": colour, "opacity": 0.25, "layer": "below", "line_width": 0}
+        figure.add_box(band, (row - 0.34, row + 0.34), col=2, **look)
         figure.scatter(
             x=np.clip(whole[row], -limit, limit),
             y=np.full(width, row),
@@ -108,12 +106,8 @@ def vector_strips(
     style.finish(figure, height=_ROW * len(rows) + _AROUND, top=40)
     for column, domain in enumerate(_NARROW if is_narrow else _COLUMNS, start=1):
         figure.update_xaxes(col=column, domain=domain, showgrid=False, zeroline=False)
-    names = [
-        "<br>".join(map(style.escape, _in_lines(strip.name) if is_narrow else strip.name.split("\n")))
-        if strip.normalized or is_narrow
-        else style.escape(strip.name)
-        for strip in shown
-    ]
+    narrow = [_in_lines(strip.name) if is_narrow else strip.name.split("\n") for strip in shown]
+    names = [style.lines(*map(style.escape, name)) for name in narrow]
     shared: dict[str, Any] = {"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False}
     figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names)
     figure.update_yaxes(col=1, tickfont_size=style.TICK_SIZE if is_narrow else style.TITLE_SIZE)
@@ -132,7 +126,7 @@ def _in_lines(name: str) -> list[str]:
 
 
 def _two_decimals(value: float) -> str:
-    """Format a number of a sum, so that all of them have equal decimals."""
+    """Format one number of a sum with two decimals, so that all its numbers have equally many."""
     return number(f"{round(value, 2) + 0.0:.2f}") if abs(value) < 1000 else style.three_digits(value)
 
 

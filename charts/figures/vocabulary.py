@@ -1,4 +1,4 @@
-"""The vocabulary as a cloud of points, and the nearest neighbours of one point."""
+"""The vocabulary as a cloud of points."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from charts.toolkit import parts, style
-from charts.toolkit.checks import as_array, require_index, require_same_length
+from charts.toolkit import style
+from charts.toolkit.checks import as_array, require_ids, require_same_length
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import localize, say
+from charts.toolkit.words import say
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -26,13 +26,12 @@ def vocabulary_projection(
 ) -> go.Figure:
     """Draw every row of E as a point in two dimensions, with the sentence's tokens marked and labelled.
 
-    ``coordinates``: [vocabulary, 2], for example the first two principal components; ``displays``: the piece of
-    every id; ``explained``: share of the variance along each of the two axes, 0…1.
+    ``coordinates``: [vocabulary, 2], for example the first two principal components; ``displays``: the text of
+    every token; ``explained``: share of the variance along each of the two axes, 0…1.
     """
     points = as_array(coordinates, name="coordinates", axes=("vocabulary", "component"), sizes={"component": 2})
     require_same_length("displays", displays, expected=len(points), of="points")
-    for token in tokens:
-        require_index(token.id, name=f"the id of token {token.display!r}", size=len(points))
+    require_ids(tokens, size=len(points))
     marked = list({token.id: token for token in tokens}.values())
     ids = np.array([token.id for token in marked])
     rest = np.ones(len(points), dtype=bool)
@@ -72,10 +71,8 @@ def vocabulary_projection(
             say("embeddings.first_component_share", share=shares[0]),
             say("embeddings.second_component_share", share=shares[1]),
         ]
-    figure.update_xaxes(title_text=titles[0], zeroline=False)
-    figure.update_yaxes(title_text=titles[1], zeroline=False)
-    figure.update_xaxes(constrain="domain")
-    figure.update_yaxes(scaleanchor="x", scaleratio=1, constrain="domain")
+    figure.update_xaxes(title_text=titles[0], zeroline=False, constrain="domain")
+    figure.update_yaxes(title_text=titles[1], zeroline=False, constrain="domain", scaleanchor="x", scaleratio=1)
     return figure.drawn()
 
 
@@ -93,24 +90,3 @@ def _away_from_each_other(points: np.ndarray) -> list[str]:
         else:
             sides.append("top center" if up >= 0 else "bottom center")
     return sides
-
-
-def nearest_neighbours(pieces: Sequence[str], *, similarities: Sequence[float], of: str) -> go.Figure:
-    """Draw the rows of E nearest to one vector, nearest on top; also used for an analogy (a − b + c).
-
-    ``pieces``: the rows as they are shown, nearest first; ``similarities``: their cosines to the vector; ``of``: what
-    they are near to.
-    """
-    require_same_length("similarities", similarities, expected=len(pieces), of="pieces")
-    values = np.asarray(similarities, dtype=np.float32)
-    figure = Sheet(parts.bar_rows(values, hover="%{y}"))
-    style.finish(figure, height=style.rows_height(len(pieces), around=60))
-    figure.update_layout(margin_r=56)
-    lowest, highest = parts.bar_range(values, share=0.0)
-    fits = lowest == 0.0 and highest <= 1.0
-    figure.update_xaxes(
-        title_text=say("embeddings.measure_to", measure=localize("cosine similarity"), token=style.escape(of)),
-        range=[0, 1] if fits else [lowest * 1.15, highest],
-    )
-    figure.update_yaxes(**style.label_rows(pieces, title=say("names.token")))
-    return figure.drawn()

@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
+    from transformer.text.tokens import TokenSequence
+
 _ROUNDING = 1e-4  # float32 sums of probabilities may be outside 0…1 by this much
 
 
@@ -76,6 +78,16 @@ def require_index(index: int, *, name: str, size: int) -> int:
     if not 0 <= index < size:
         raise ValueError(f"{name} is {index}, but there are only {size}; choose 0 to {size - 1}")
     return int(index)
+
+
+def require_ids(tokens: TokenSequence, *, size: int) -> None:
+    """Check that every token is in a vocabulary of this ``size``.
+
+    Raises:
+        ValueError: If one is not.
+    """
+    for token in tokens:
+        require_index(token.id, name=f"the id of token {token.display!r}", size=size)
 
 
 def require_same_length(name: str, values: Sequence, *, expected: int, of: str) -> None:

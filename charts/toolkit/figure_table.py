@@ -50,7 +50,7 @@ def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
 
 
 def plain(text: Any) -> str:
-    """Return text as Plotly shows it: without tags, with entities replaced."""
+    """Return a text as Plotly displays it: without tags, and with entities replaced."""
     return unescape(_TAG.sub("", _BREAK.sub(", ", str(text))))
 
 
@@ -133,29 +133,20 @@ def _panel_names(layout: Mapping) -> dict[str, str]:
 def _altair_table(specification: Mapping[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
-    fields = dict(_encoded_fields(specification))
+    fields = _encoded_fields({key: value for key, value in specification.items() if key != "datasets"})
     tables = [pd.DataFrame(rows) for rows in specification.get("datasets", {}).values()]
     tables = [table[[field for field in fields if field in table]] for table in tables]
-    together = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
-    return together.rename(columns=fields)
+    return (pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()).rename(columns=fields)
 
 
-def _encoded_fields(node: Any) -> Iterator[tuple[str, str]]:
-    """Yield (field, title) of everything that a specification encodes, later explicit titles first."""
+def _encoded_fields(node: Any) -> dict[str, str]:
+    """Return the title of each field that a specification encodes: the last one given, or its name."""
     found: dict[str, str] = {}
-
-    def walk(part: Any) -> None:
-        if isinstance(part, Mapping):
-            if isinstance(part.get("field"), str):
-                title = part.get("title")
-                found[part["field"]] = (
-                    title if isinstance(title, str) and title else found.get(str(part["field"]), str(part["field"]))
-                )
-            for child in part.values():
-                walk(child)
-        elif isinstance(part, list):
-            for child in part:
-                walk(child)
-
-    walk({key: value for key, value in node.items() if key != "datasets"})
-    return iter(found.items())
+    if isinstance(node, Mapping) and isinstance(field := node.get("field"), str):
+        title = node.get("title")
+        found[field] = title if isinstance(title, str) and title else field
+    for child in node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ():
+        for field, title in _encoded_fields(child).items():
+            if title != field or field not in found:
+                found[field] = title
+    return found

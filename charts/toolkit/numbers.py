@@ -1,7 +1,7 @@
 """Numbers in the reader's notation: Python's -1,230.5 is −1 230,5 in French.
 
-The minus is the sign of that name, as wide as a plus, not a hyphen. The other signs come from Unicode's CLDR, by Babel.
-Files, code and addresses keep Python's notation.
+The minus sign is U+2212, which is as wide as a plus, and not a hyphen. The other signs come from Unicode's CLDR, by
+Babel. Files, code and addresses keep Python's notation.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from charts.toolkit import shades, style
 from charts.toolkit.sheet import bar, scatter
 from charts.toolkit.words import say
 
-_FEW_BARS = 20  # vertical bars, each with a number
 # Plotly's uniformtext: numbers of one size, or none rather than tiny ones.
 NUMBERS_ALIKE = {"minsize": style.TICK_SIZE - 2, "mode": "hide"}
 
@@ -47,7 +46,7 @@ def heatmap(
 
 
 def cell_texts(trace: Mapping[str, Any], *, texts: Sequence[Sequence[str]] | None = None) -> dict[str, Any]:
-    """Return the text in every cell of a heatmap (three digits by default), black or white as is readable.
+    """Return the text in every cell of a heatmap (three digits by default), in a readable black or white.
 
     It is a trace of its own, because Plotly's cell text has a dark grey that is illegible on middle tones.
     """
@@ -103,23 +102,6 @@ def bar_rows(
     )
 
 
-def token_bars(values: np.ndarray, *, hover: str, colours: str | Sequence[str]) -> dict[str, Any]:
-    """Return one upright bar per token, in order, with its number if there are few.
-
-    The layout gives numbers one size, ``NUMBERS_ALIKE``, or none if they would be tiny.
-    """
-    return {
-        "x": np.arange(len(values)),
-        "y": values,
-        "marker": {"color": colours, "line": {"width": 0}},
-        "text": [style.three_digits(float(value)) for value in values] if len(values) <= _FEW_BARS else None,
-        "textposition": "outside",
-        "textfont": {"size": style.TICK_SIZE},
-        "cliponaxis": False,
-        "hovertemplate": hover,
-    }
-
-
 def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> dict[str, Any]:
     """Return hatched columns from ``low`` to ``high`` where ``masked`` is true."""
     places = np.flatnonzero(masked)
@@ -133,14 +115,6 @@ def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> di
         hovertemplate=style.hover(say("masked_token", token="%{x}")),
         **more,
     )
-
-
-def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
-    """Return (end, note) of an axis of shares: 1, or the largest value if ``stretch``."""
-    largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
-    if not stretch or not 0 < largest < 1:
-        return 1.0, ""
-    return largest, " " + say("stretched", limit=style.three_digits(largest))
 
 
 def bar_range(values: np.ndarray, *, share: float = 0.16) -> list[float]:

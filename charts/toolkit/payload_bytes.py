@@ -49,6 +49,7 @@ def pack(metadata: Mapping, arrays: Mapping[str, np.ndarray]) -> bytes:
         ensure_ascii=False,
         separators=(",", ":"),
         allow_nan=False,
+        default=lambda number: number.item(),  # NumPy's
     ).encode("utf-8", errors="replace")
     return MAGIC + struct.pack("<I", len(header)) + header + (zlib.compress(body, level=6) if deflated else body)
 
@@ -81,8 +82,3 @@ def unpack(payload: bytes) -> tuple[dict, dict[str, np.ndarray]]:
 def mask_bits(mask: np.ndarray) -> np.ndarray:
     """Return a mask, row by row, eight cells per byte, the first cell in the lowest bit."""
     return np.packbits(mask.ravel(), bitorder="little")
-
-
-def whole_numbers(pair: tuple[int, int] | None) -> list[int] | None:
-    """Return a (row, column) or (layer, head) for JSON, converting numpy's integers."""
-    return None if pair is None else [int(number) for number in pair]

@@ -71,21 +71,27 @@ class Sheet:
         """Add a shape."""
         self.layout["shapes"].append(_merge({"xref": "x", "yref": "y"}, settings))
 
+    def add_box(self, x: Sequence[float], y: Sequence[float], *, row: int = 1, col: int = 1, **settings: Any) -> None:
+        """Add a rectangle to a panel, between the two ends of ``x`` and of ``y``."""
+        suffix = _suffix(self._number(row, col))
+        place = {"x0": x[0], "x1": x[1], "y0": y[0], "y1": y[1], "xref": f"x{suffix}", "yref": f"y{suffix}"}
+        self.add_shape(type="rect", **place, **settings)
+
     def add_image(self, address: str, *, row: int = 1, col: int = 1, **settings: Any) -> None:
-        """Add an image to a panel, below its traces; ``address`` contains it."""
+        """Add an image to a panel, below its traces; ``address`` is a data URL."""
         suffix = _suffix(self._number(row, col))
         place = {"xref": f"x{suffix}", "yref": f"y{suffix}", "layer": "below"}
         self.layout["images"].append({"source": address, **place, **settings})
 
-    def add_hline(self, *, y: float, line: Mapping[str, Any], row: int = 1, col: int = 1) -> None:
+    def add_hline(self, *, y: float, line: Mapping[str, Any], row: int = 1) -> None:
         """Add a line across the whole width of a panel."""
-        suffix = _suffix(self._number(row, col))
+        suffix = _suffix(self._number(row, 1))
         ends = {"x0": 0, "x1": 1, "y0": y, "y1": y, "xref": f"x{suffix} domain", "yref": f"y{suffix}"}
         self.add_shape(type="line", line=dict(line), **ends)
 
-    def add_vline(self, *, x: float, line: Mapping[str, Any], row: int = 1, col: int = 1) -> None:
+    def add_vline(self, *, x: float, line: Mapping[str, Any], row: int = 1) -> None:
         """Add a line over the whole height of a panel."""
-        suffix = _suffix(self._number(row, col))
+        suffix = _suffix(self._number(row, 1))
         ends = {"x0": x, "x1": x, "y0": 0, "y1": 1, "xref": f"x{suffix}", "yref": f"y{suffix} domain"}
         self.add_shape(type="line", line=dict(line), **ends)
 
@@ -156,11 +162,9 @@ def place_side_by_side(names: Sequence[str], *, widths: Sequence[float] | None =
     return sheet
 
 
-def place_in_grid(names: Sequence[str], *, across: int, spacing: float = 0.03, below: float = 0.2) -> Sheet:
-    """Return panels in rows of ``across``, each named at its upper left and with axes of its own.
-
-    ``spacing`` is the share of the total width between two columns; ``below`` that of a row's height below its panels.
-    """
+def place_in_grid(names: Sequence[str], *, across: int) -> Sheet:
+    """Return panels in rows of ``across``, each named at its upper left and with axes of its own."""
+    spacing, below = 0.03, 0.2  # shares of the total width between columns, and of a row's height below its panels
     down = -(-len(names) // across)
     sheet = Sheet(n_rows=down, n_columns=across)
     width, height = (1 - spacing * (across - 1)) / across, 1 / down

@@ -18,7 +18,6 @@ from charts.toolkit.numbers import in_percent, number, signs, whole
 
 if TYPE_CHECKING:
     from charts.toolkit.sheet import Sheet
-    from transformer.text.tokens import TokenSequence
 
 # Equal steps in OKLab, lightness 0.22 … 0.94: dark = little, bright = much. It contains no grey, which would look like
 # a masked cell.
@@ -93,6 +92,11 @@ def escape(text: str) -> str:
     return str(text).translate(_ESCAPES)
 
 
+def shorten(text: str, longest: int) -> str:
+    """Shorten a text to at most ``longest`` characters; a shortened one ends in …."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def three_digits(value: float) -> str:
     """Format a number with three significant digits in the reader's notation: 0.0123, 12.3, 1,230.
 
@@ -134,7 +138,7 @@ def three_digits_alike(values: Iterable[float]) -> list[str]:
 
 
 def colour_scale(colours: tuple[str, ...]) -> list[list[Any]]:
-    """Return a list of colours as Plotly's colour scale."""
+    """Return evenly spaced colours in the format of a Plotly colour scale."""
     return [[index / (len(colours) - 1), colour] for index, colour in enumerate(colours)]
 
 
@@ -152,7 +156,7 @@ def category_colour(index: int) -> str:
 
 @lru_cache(maxsize=1)
 def template() -> dict[str, Any]:
-    """Return transparent paper and neutral greys; Streamlit's theme overrides text and background colours."""
+    """Return the template of all figures: transparent paper, neutral greys that Streamlit overrides."""
     axis = {
         "gridcolor": GRID,
         "linecolor": QUIET,
@@ -239,23 +243,13 @@ def label_rows(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     return {**label_axis(labels, title=title), "range": [len(labels) - 0.5, -0.5]}
 
 
-def token_axis(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
-    """Return ``label_axis`` of a sentence; a repeated word stays two positions with the same text."""
-    return label_axis(tokens.displays, title=title)
-
-
-def token_rows(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
-    """Return ``label_rows`` of a sentence, with the first token at the top."""
-    return label_rows(tokens.displays, title=title)
-
-
-def rows_height(n_rows: int, *, panels: int = 1, around: int = 130) -> int:
+def rows_height(n_rows: int, *, around: int = 130) -> int:
     """Return a figure's height in pixels: 15 to 30 pixels per row, plus ``around``.
 
     More than ``MAX_ROWS`` rows share the space of that many, and can be zoomed into.
     """
     row = min(30.0, max(15.0, 360 / max(1, n_rows)))
-    return round(panels * min(n_rows * row, MAX_ROWS * 15.0) + around)
+    return round(min(n_rows * row, MAX_ROWS * 15.0) + around)
 
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:

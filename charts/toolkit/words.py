@@ -28,8 +28,8 @@ _read: Callable[[], Texts] = english
 def read_from(source: Callable[[], Texts]) -> None:
     """Set the source of the texts.
 
-    It must determine the language at every call: one process serves many sessions, and a figure is made in the language
-    of the session that its thread serves.
+    The source must look up the language at every call, because one process serves many sessions, and a figure is made
+    in the language of the session that its thread serves.
     """
     global _read
     _read = source

@@ -1,35 +1,32 @@
-"""The app on a free loopback port, and a real Chromium that records every problem.
+"""One app and one real Chromium for all journeys of a process.
 
-One Chromium and one server per folder of checkpoints serve all tests of a process. A test that uses ``visit`` fails if
-the page throws an error, shows a Streamlit exception, writes an error to the console, or contacts any host other than
-127.0.0.1.
+A test that uses ``visit`` fails if the page throws an error, shows a Streamlit exception, writes an error to the
+console, or contacts any host other than 127.0.0.1. The app is served as for a class (``deploy.serve``), with the
+checkpoints of the repository.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import signal
-import subprocess
-import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from functools import cache
-from pathlib import Path
+from contextlib import ExitStack
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser import canvas_harness
-from tests.browser.scenes import Canvas, opened
 from tests.browser.seats import Seat, Seats
-from tests.harness.app_server import free_port
+from tests.conftest import ROOT
+from tests.harness.app_server import AppServer
+from tests.transformer.guests.tiny_image_guests import image_checkpoint
+from ui.words.texts import ROOT as TEXTS
+from ui.words.translations import read_texts
 
-ROOT = Path(__file__).resolve().parents[2]
-_START_LIMIT = 300.0  # seconds
+SECRET = "maple-otter-47"  # of the instructor
+SETTINGS = {"OMP_NUM_THREADS": "1", "GLASSFORMER_INSTRUCTOR": SECRET}
+PROJECTOR, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
 _SETTLE_LIMIT = 120_000  # milliseconds, like all times in Playwright
 # Whether the page has been idle for a moment: nothing runs, and clicks have been answered (a busy server reports late
 # that it runs, and never reports to a part of a page that is gone). Each wait has its own number and starts counting
@@ -46,49 +43,15 @@ expect.set_options(timeout=60_000)  # 5 s by default; a busy machine may take lo
 
 
 @pytest.fixture(scope="session")
-def start_app() -> Iterator[Callable[..., str]]:
-    """Return ``start_app(checkpoints_folder, script=…)``, which starts an app and returns its address."""
-    with ExitStack() as running:
-        yield lambda folder, script=ROOT / "app.py": running.enter_context(_serve(Path(folder), Path(script)))
-
-
-@pytest.fixture(scope="session")
-def app(start_app: Callable[..., str], checkpoints_folder: Path) -> str:
-    """Address of the app with the tiny checkpoints of ``tests/conftest.py``."""
-    return start_app(checkpoints_folder)
-
-
-@pytest.fixture(scope="session")
-def shipped(start_app: Callable[..., str]) -> str:
-    """Address of the app with the checkpoints of the repository."""
-    return start_app(ROOT / "checkpoints")
-
-
-@pytest.fixture(scope="session")
-def drawings(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Address of the app with every figure of the attention canvas, which needs no checkpoint."""
-    return start_app(tmp_path_factory.mktemp("none"), script=Path(__file__).with_name("canvas_harness.py"))
-
-
-@pytest.fixture
-def in_the_app(seats: Seats, drawings: str) -> Iterator[Callable[..., Canvas]]:
-    """Return ``in_the_app("map")``, which opens a scene in the app, connected to Python."""
-    with ExitStack() as scenes:
-        yield lambda scene, **how: scenes.enter_context(opened(seats, f"{drawings}/?scene={scene}", **how))
-
-
-@pytest.fixture(scope="session")
-def saved_scene(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """Return ``saved_scene("map")``, which gives the address of a scene saved as a file."""
-    folder = tmp_path_factory.mktemp("scenes")
-    return cache(lambda scene: canvas_harness.drawn(scene).save(folder / f"{scene}.html").as_uri())
-
-
-@pytest.fixture
-def show(seats: Seats, saved_scene: Callable[[str], str]) -> Iterator[Callable[..., Canvas]]:
-    """Return ``show("map")``, which opens a scene without Streamlit."""
-    with ExitStack() as scenes:
-        yield lambda scene, **how: scenes.enter_context(opened(seats, saved_scene(scene), **how))
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of the app, which has a checkpoint that reads images as well."""
+    if running := os.environ.get("RUNNING_APP"):  # one that was started by hand, so that a single test begins at once
+        yield running
+        return
+    made = image_checkpoint("vit", tmp_path_factory.mktemp("images"))
+    folders = {"GLASSFORMER_CHECKPOINTS": f"{ROOT / 'checkpoints'}{os.pathsep}{made.parent}"}
+    with AppServer("deploy.serve", environment=SETTINGS | folders) as server:
+        yield server.base
 
 
 @pytest.fixture(scope="session")
@@ -98,28 +61,74 @@ def seats(chromium: Browser) -> Seats:
 
 
 @pytest.fixture
-def sit(seats: Seats) -> Iterator[Callable[..., Seat]]:
-    """Return ``sit(address, width=1440, height=900, dark=False)``, which yields an unshared tab."""
+def sit(seats: Seats, app: str) -> Iterator[Callable[..., Seat]]:
+    """Return ``sit("attention?layer=1", width=1440, dark=False)``, which yields an unshared tab."""
     with ExitStack() as taken:
 
-        def open_page(address: str, **how: object) -> Seat:
+        def open_at(address: str = "", **how: object) -> Seat:
             seat = taken.enter_context(seats.taken(**how))
-            seat.page.goto(address)
-            settle(seat.page)
+            seat.page.goto(address if ":" in address.split("?")[0] else f"{app}/{address}")
+            if seat.page.url.startswith("http"):
+                settle(seat.page)
+            else:
+                seat.page.locator("canvas[data-geometry]").first.wait_for()
             return seat
 
-        yield open_page
+        yield open_at
 
 
 @pytest.fixture
 def visit(sit: Callable[..., Seat]) -> Callable[..., Page]:
-    """Return ``visit(address, width=1440, height=900, dark=False)``, which opens a settled page."""
-    return lambda address, **how: sit(address, **how).page
+    """Return ``visit("attention?layer=1", width=1440)``, which opens a settled page, or a file."""
+    return lambda address="", **how: sit(address, **how).page
 
 
 def settle(page: Page) -> None:
     """Wait until the script has stopped and has not started again for a moment."""
     page.wait_for_function(_CALM, arg=next(_WAITS), polling=50, timeout=_SETTLE_LIMIT)
+
+
+def go(page: Page, address: str) -> None:
+    """Open another address of the app in the same tab."""
+    page.goto(f"{'/'.join(page.url.split('/')[:3])}/{address}")
+    settle(page)
+
+
+def asked(page: Page) -> dict[str, str]:
+    """Return the parameters of the page's address."""
+    return {name: values[-1] for name, values in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
+
+
+def path(page: Page) -> str:
+    return urlsplit(page.url).path
+
+
+def title_of(name: str, language: str = "en") -> str:
+    return read_texts(TEXTS, name, language)["title"]
+
+
+def sentence_box(page: Page, language: str = "en") -> Locator:
+    name = read_texts(TEXTS, "common", language)["sentence"]["name"]
+    return page.get_by_role("textbox", name=name, exact=True)
+
+
+def type_sentence(page: Page, sentence: str) -> None:
+    sentence_box(page).fill(sentence)
+    sentence_box(page).press("Enter")
+    settle(page)
+
+
+def is_kept(page: Page, sentence: str) -> None:
+    """Check the box, the address and the page: the model has read the text."""
+    settle(page)
+    expect(sentence_box(page)).to_have_value(sentence)
+    assert eventually(page, lambda: asked(page).get("sentence"), sentence), page.url
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def key(page: Page, name: str) -> Locator:
+    """Return what Python has given a key."""
+    return page.locator(f".st-key-{name.replace(' ', '-')}").filter(visible=True).first
 
 
 def place_box(page: Page, what: str) -> Locator:
@@ -132,14 +141,10 @@ def choose_place(page: Page, what: str, value: object) -> None:
     place_box(page, what).click()
     name = str(value) if what == "Attention" else f"{what} {value}"
     page.get_by_role("option", name=name, exact=True).click()
+    settle(page)
 
 
-def chosen_place(page: Page, what: str) -> str:
-    """Return what is chosen in a list beside the sentence."""
-    return place_box(page, what).input_value().removeprefix(f"{what} ")
-
-
-def eventually(page: Page, read: Callable[[], object], expected: object, *, seconds: float = 30.0) -> bool:
+def eventually(page: Page, read: Callable[[], object], expected: object = True, *, seconds: float = 30.0) -> bool:
     """Return whether ``read()`` returns ``expected`` within some seconds."""
     end = time.monotonic() + seconds
     while (found := read()) != expected and time.monotonic() < end:
@@ -159,21 +164,30 @@ def pause(page: Page, milliseconds: int) -> None:
     )
 
 
+def link_to(page: Page, title: str) -> Locator:
+    """Return the link in the row of pages; a page of the laboratory has an icon beside its name."""
+    return page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text(title, exact=True))
+
+
+def is_open(page: Page, title: str) -> None:
+    expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible()
+    settle(page)
+
+
 def open_page(page: Page, title: str) -> None:
     """Open another page as a reader does, through the row of pages or the menu of the others."""
-    named = page.get_by_text(title, exact=True)  # a page of the laboratory has an icon beside its name
-    link = page.get_by_test_id("stTopNavLink").filter(has=named)
-    menus = page.get_by_test_id("stTopNavSection")
+    link = link_to(page, title)
     shown = "node => getComputedStyle(node.closest('.rc-overflow-item')).opacity !== '0'"
     if link.count() and link.evaluate(shown):
         link.click()
     else:
-        for menu in menus.all():
+        for menu in page.get_by_test_id("stTopNavSection").all():
             if not menu.evaluate(shown):
                 continue
             menu.click()
-            entry = page.get_by_test_id("stTopNavDropdownLink").filter(has=named)
-            expect(page.get_by_test_id("stTopNavDropdownLink").first).to_be_visible()
+            entries = page.get_by_test_id("stTopNavDropdownLink")
+            expect(entries.first).to_be_visible()
+            entry = entries.filter(has=page.get_by_text(title, exact=True))
             if entry.count():
                 entry.click()
                 break
@@ -182,46 +196,4 @@ def open_page(page: Page, title: str) -> None:
             onward = page.locator(".st-key-onward").get_by_role("link").filter(has_text=title)
             assert onward.count(), f"nothing leads to the page {title!r}"
             onward.click()
-    expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible()
-    settle(page)
-
-
-@contextmanager
-def _serve(folder: Path, script: Path) -> Iterator[str]:
-    port = free_port()
-    settings = {"server.port": port, "server.address": "127.0.0.1", "server.fileWatcherType": "none"}
-    options = [f"--{name}={value}" for name, value in settings.items()]
-    environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": str(folder), "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", str(script), *options],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        _wait_until_healthy(process, address)
-        yield address
-    finally:
-        os.killpg(process.pid, signal.SIGTERM)
-        try:
-            process.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-def _wait_until_healthy(process: subprocess.Popen, address: str) -> None:
-    end = time.monotonic() + _START_LIMIT
-    while time.monotonic() < end:
-        if process.poll() is not None:
-            raise RuntimeError(f"streamlit ended with exit status {process.returncode} before it answered")
-        try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=10) as answer:
-                if answer.status == 200:
-                    return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    raise TimeoutError(f"{address} did not answer within {_START_LIMIT:.0f} s")
+    is_open(page, title)

@@ -6,21 +6,56 @@ Actions have a person's pace, because the browser may learn of the last change o
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
-from _pytest.mark import ParameterSet
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import eventually, place_box, settle
+from tests.browser.conftest import (
+    asked,
+    choose_place,
+    eventually,
+    go,
+    is_open,
+    key,
+    link_to,
+    open_page,
+    path,
+    place_box,
+    sentence_box,
+    settle,
+    title_of,
+)
+from tests.browser.drawing import Drawing
 from tests.browser.hand import Hand
-from tests.browser.seen import change_every_control, seen
-from tests.browser.test_links import difference
-from tests.nights import by_day
-from tests.pages.test_shared_links import MORE_VIEWS, VIEW, VIEWS, left_in
 
 pytestmark = pytest.mark.browser
-OWN = "/attention?sentence=My+dog+is+big.&layer=1&head=1&stack=decoder&kind=cross"
+OWN = "attention?sentence=My+dog+is+big.&layer=1&head=1&stack=decoder&kind=cross"
+# React draws in tasks of its own, which a busy browser starts late: none starts until they are released.
+_HOLD_REACT = """() => {
+    const post = MessagePort.prototype.postMessage, held = [];
+    MessagePort.prototype.postMessage = function (...message) { held.push(() => post.apply(this, message)); };
+    window.letReactDraw = () => {
+        MessagePort.prototype.postMessage = post;
+        held.forEach((one) => one());
+    };
+}"""
+_ALL_HEARD = "() => window.heardAt > window.askedAt && performance.now() - window.heardAt > 1000"
+# What a reader sees of a page: its texts, Plotly's numbers, the pixels of our drawings, and the state of each control.
+_SEEN = """() => {
+  const found = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) return void found.push(node.textContent.trim());
+    if (node.matches?.("style, script") || node.checkVisibility?.() === false) return;
+    if (node.matches?.(".js-plotly-plot"))
+      return void found.push(JSON.stringify(node.data.map(({ x, y, z }) => [x, y, z].map((one) => one && [...one]))));
+    if (node.matches?.("canvas[data-geometry]")) found.push(node.toDataURL());
+    if (node.matches?.("input, textarea")) found.push(`${node.checked} ${node.value}`);
+    for (const child of [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes]) walk(child);
+  };
+  walk(document.querySelector("[data-testid=stMain]"));
+  return found.filter(Boolean);
+}"""
 
 
 def entry(page: Page) -> str:
@@ -35,11 +70,10 @@ def entries_since(page: Page, before: str) -> int:
     )
 
 
-def turn_to(page: Page, hand: Hand, title: str) -> None:
+def turn_to(page: Page, hand: Hand, name: str) -> None:
     """Open a page by the row of pages, with the mouse."""
-    hand.click(page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text(title, exact=True)))
-    expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible()
-    settle(page)
+    hand.click(link_to(page, title_of(name)))
+    is_open(page, title_of(name))
 
 
 def back(page: Page, *, steps: int = -1) -> None:
@@ -49,219 +83,185 @@ def back(page: Page, *, steps: int = -1) -> None:
     settle(page)
 
 
-def switch(page: Page, key: str) -> Locator:
-    return page.locator(f".st-key-{key} input[type=checkbox]")
-
-
-def at_rest(page: Page) -> dict:
-    """Return the visible content once it is stable, because a table draws its cells after the script ends."""
-    shown = None
-    while shown != (shown := seen(page)):
-        page.wait_for_timeout(1500)
+def seen(page: Page) -> list[str]:
+    """Return what is visible once it is stable, because a figure may be drawn after the script ends."""
+    page.mouse.move(2, 2)
+    before = None
+    while before != (shown := page.evaluate(_SEEN)):
+        before = shown
+        page.wait_for_timeout(500)
     return shown
 
 
-def said(page: Page) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(page.url).query)
-
-
-@pytest.mark.nightly  # every run changes all controls of a page, leaves it and goes back, below
-def test_a_setting_that_was_changed_before_leaving_is_there_on_return(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}{OWN}")
-    hand, key = Hand(page), "attention_predicted_cross"
-    hand.click(page.locator(".st-key-attention-more button"))
-    expect(switch(page, key)).to_be_checked()
-    hand.click(page.locator(f".st-key-{key} label"))
+def test_back_forward_reload_a_new_tab_and_a_shared_link_show_the_same(
+    visit: Callable[..., Page],
+) -> None:
+    """Of every page and all its controls, without a browser: tests/pages/test_shared_links.py."""
+    page = visit(OWN)
+    hand, before = Hand(page), entry(page)
+    Drawing(page).click(Drawing(page).cell(1, 2))  # a cell, a choice and a switch of the page
+    settle(page)
+    key(page, "attention-more").get_by_role("button").click()
+    page.get_by_role("switch").first.focus()
+    page.keyboard.press("Space")
     settle(page)
     page.keyboard.press("Escape")
-    left, before = page.url, entry(page)
-    assert said(page)[key] == ["false"] and said(page)["sentence"] == ["My dog is big."]
-    turn_to(page, hand, "Heads")
-    assert entries_since(page, before) == 1, "one entry for one page"
-    assert said(page)["sentence"] == ["My dog is big."] and key not in said(page)
+    settle(page)
+    left, own, shown = page.url, entry(page), seen(page)
+    assert asked(page).keys() > {"token", "attention_key"} and entries_since(page, before) >= 1
+    turn_to(page, hand, "tokens")
+    assert entries_since(page, own) == 1, "one entry for one page"
+    elsewhere = page.url
+
+    def is_as_it_was(tab: Page = page) -> None:
+        assert tab.url == left
+        assert eventually(tab, lambda: seen(tab) == shown)
+
     back(page)
-    assert page.url == left
-    hand.click(page.locator(".st-key-attention-more button"))
-    expect(switch(page, key)).not_to_be_checked()
-    expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value("My dog is big.")
+    is_as_it_was()
+    back(page, steps=1)
+    assert page.url == elsewhere
+    back(page)
+    is_as_it_was()
+    page.reload()
+    settle(page)
+    is_as_it_was()
+    is_as_it_was(visit(left))
+    turn_to(page, hand, "tokens")
+    turn_to(page, hand, "attention")  # by the row of pages
+    is_as_it_was()
+
+    key(page, "share").get_by_role("button").first.click()
+    key(page, "share-note").get_by_role("textbox").fill("Look at <b>this</b> & *that*: why?")
+    page.keyboard.press("Control+Enter")
+    code = page.get_by_test_id("stCode").filter(has_text="fingerprint=")
+    expect(code.first).to_contain_text("note=")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    key(page, "copy-link").get_by_role("button").click()
+    copied = "() => navigator.clipboard.readText()"
+    assert eventually(page, lambda: page.evaluate(copied), "".join(code.first.inner_text().split()))
+    other = visit(page.evaluate(copied))
+    note = other.get_by_test_id("stAlert")
+    expect(note).to_contain_text("Look at <b>this</b> & *that*: why?")
+    assert eventually(other, lambda: len(set(shown) - set(seen(other))), 0)
 
 
-def test_decoding_that_is_opened_again_makes_one_entry(app: str, visit: Callable[..., Page]) -> None:
+def test_back_and_forward_bring_back_every_choice(visit: Callable[..., Page]) -> None:
+    page = visit("attention?checkpoint=en-fr&sentence=My+dog+is+big.&layer=0&head=0")
+    start = asked(page)
+    choose_place(page, "Layer", 1)
+    choose_place(page, "Head", 1)
+    open_page(page, title_of("tokens"))
+    for steps, layer, head in ((-1, "1", "1"), (-1, "1", "0"), (-1, "0", "0"), (1, "1", "0")):
+        back(page, steps=steps)
+        assert path(page) == "/attention"
+        assert (asked(page).get("layer", "0"), asked(page).get("head", "0")) == (layer, head)
+        expect(place_box(page, "Layer")).to_have_value(f"Layer {layer}")
+        expect(place_box(page, "Head")).to_have_value(f"Head {head}")
+    back(page)
+    assert asked(page) == start
+
+
+def test_decoding_that_is_opened_again_makes_one_entry(visit: Callable[..., Page]) -> None:
     """The drawing sent Python the step at which it began, and this made a second entry."""
-    page = visit(f"{app}{OWN}")
+    page = visit(OWN)
     hand = Hand(page)
-    for title in ("Decoding", "Heads", "Decoding"):
+    for name in ("decoding", "heads", "decoding"):
         before = entry(page)
-        turn_to(page, hand, title)
-        page.wait_for_timeout(1500)  # the drawing tells where the reader rests after 0.8 s
-        assert entries_since(page, before) == 1 and "step" not in said(page)
+        turn_to(page, hand, name)
+        page.wait_for_timeout(1200)  # the drawing tells where the reader rests after 0.8 s
+        assert entries_since(page, before) == 1 and "step" not in asked(page)
     page.keyboard.press("ArrowRight")
-    assert eventually(page, lambda: "step" in said(page), True)
-
-
-# React draws in tasks of its own, which a busy browser starts late: none starts until they are released.
-_HOLD_REACT = """() => {
-    const post = MessagePort.prototype.postMessage, held = [];
-    MessagePort.prototype.postMessage = function (...message) { held.push(() => post.apply(this, message)); };
-    window.letReactDraw = () => {
-        MessagePort.prototype.postMessage = post;
-        held.forEach((one) => one());
-    };
-}"""
-_ALL_HEARD = "() => window.heardAt > window.askedAt && performance.now() - window.heardAt > 1000"
+    assert eventually(page, lambda: "step" in asked(page))
 
 
 def link_to_heads(page: Page) -> Locator:
-    return page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text("Heads", exact=True))
-
-
-def link_onward(page: Page) -> Locator:
-    return page.locator(".st-key-onward").get_by_role("link", name="Heads")
+    return link_to(page, title_of("heads"))
 
 
 def button_of_a_cell(page: Page) -> Locator:
-    return page.locator(".st-key-cell-heads button")
+    return key(page, "cell-heads").get_by_role("button")
 
 
 def open_heads_late(page: Page, hand: Hand, link: Locator) -> None:
-    """Click a link to Heads whose final address arrives before React draws the page."""
+    """Click what leads to Heads; the final address arrives before React draws the page."""
+    expect(link).to_be_visible()
     page.evaluate(_HOLD_REACT)
     hand.click(link)
     page.wait_for_function(_ALL_HEARD, polling=50)
     page.evaluate("window.letReactDraw()")
-    expect(page.get_by_role("heading", name="Heads", exact=True, level=1)).to_be_visible()
-    settle(page)
+    is_open(page, title_of("heads"))
 
 
-# By day a button, after which Python switches the page; a link is clicked as late in the test of a half-typed sentence.
-@pytest.mark.parametrize(
-    "way", by_day([link_to_heads, link_onward, button_of_a_cell], ["button_of_a_cell"], id_of="__name__")
-)
-def test_a_page_that_is_drawn_late_makes_one_entry(
-    app: str, visit: Callable[..., Page], way: Callable[[Page], Locator]
-) -> None:
-    """The final address arrives before Streamlit has switched pages, which happens when React draws."""
-    page = visit(f"{app}{OWN}&attention_key=1")
+def test_a_page_that_is_drawn_late_makes_one_entry_and_has_the_sentence(visit: Callable[..., Page]) -> None:
+    """By a button, after which Python switches the page, and by a link before a sentence is answered."""
+    page = visit(f"{OWN}&attention_key=1")
     hand, left, before = Hand(page), page.url, entry(page)
-    expect(way(page)).to_be_visible()
-    open_heads_late(page, hand, way(page))
+    open_heads_late(page, hand, button_of_a_cell(page))
     assert entries_since(page, before) == 1
-    assert urlsplit(page.url).path == "/heads" and said(page)["sentence"] == ["My dog is big."]
+    assert path(page) == "/heads" and asked(page)["sentence"] == "My dog is big."
     back(page)
     assert page.url == left
-
-
-def test_back_in_the_moment_of_a_click_on_a_page(app: str, visit: Callable[..., Page]) -> None:
-    """The server may have started the clicked page; the address is that of the page that is visible."""
-    page = visit(f"{app}{OWN}")
-    left = page.url
-    turn_to(page, Hand(page), "Heads")
-    link = page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text("Tokens", exact=True))
-    link.evaluate("node => { node.click(); history.back(); }")
-    expect(page.get_by_role("heading", name="Attention", exact=True, level=1)).to_be_visible()
-    settle(page)
+    turn_to(page, hand, "heads")  # Back in the moment of a click on a page, which the server may have started
+    link_to(page, title_of("tokens")).evaluate("node => { node.click(); history.back(); }")
+    is_open(page, title_of("attention"))
     assert page.url == left
 
-
-def test_a_page_that_opens_before_a_sentence_is_answered_has_it(app: str, visit: Callable[..., Page]) -> None:
-    """The page is one entry, and the sentences that are typed one after the other are another."""
-    page = visit(f"{app}/tokens?sentence=My+dog+is+big.")
-    hand, box, before = Hand(page), page.get_by_role("textbox", name="Sentence", exact=True), entry(page)
-    hand.write(box, "My cat is big.")
+    go(page, "tokens?sentence=My+dog+is+big.")
+    before = entry(page)
+    hand.write(sentence_box(page), "My cat is big.")
     open_heads_late(page, hand, link_to_heads(page))
-    assert eventually(page, lambda: said(page)["sentence"], ["My cat is big."])
-    assert entries_since(page, before) == 2 and urlsplit(page.url).path == "/heads"
-    hand.write(box, "My hen is big.")
-    page.keyboard.press("Enter")
-    assert eventually(page, lambda: said(page)["sentence"], ["My hen is big."])
-    assert entries_since(page, before) == 2
+    assert eventually(page, lambda: asked(page)["sentence"], "My cat is big.")
+    assert entries_since(page, before) == 2 and path(page) == "/heads"
+
+    page.evaluate(_HOLD_REACT)  # the address of a page is there before the page
+    link_to(page, title_of("attention")).click()
+    page.wait_for_function(_ALL_HEARD, polling=50)
+    assert path(page) == "/attention" and "opening" not in asked(page)
+    page.evaluate("window.letReactDraw()")
+    settle(page)
 
 
-def test_a_sentence_that_is_typed_after_back_makes_an_entry(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}{OWN}")
-    hand, box, before = Hand(page), page.get_by_role("textbox", name="Sentence", exact=True), entry(page)
+def test_what_is_typed_or_chosen_after_another_step_makes_an_entry(visit: Callable[..., Page]) -> None:
+    page = visit(OWN)
+    hand, box, before = Hand(page), sentence_box(page), entry(page)
     for sentence in ("My cat is", "My hen is"):  # half typed: the cursor stays in the box
         hand.write(box, sentence)
-        assert eventually(page, lambda sentence=sentence: said(page)["sentence"], [sentence])
+        assert eventually(page, lambda sentence=sentence: asked(page)["sentence"], sentence)
         settle(page)
         assert entries_since(page, before) == 1
         back(page)
-    assert entry(page) == before and said(page)["sentence"] == ["My dog is big."]
+    assert entry(page) == before and asked(page)["sentence"] == "My dog is big."
 
-
-def test_what_is_chosen_after_enter_makes_an_entry(app: str, visit: Callable[..., Page]) -> None:
-    """Enter waited for an answer that had already come, so the choice replaced the sentence."""
-    page = visit(f"{app}{OWN}")
-    hand, before = Hand(page), entry(page)
-    hand.write(page.get_by_role("textbox", name="Sentence", exact=True), "My cat is big.")
-    assert eventually(page, lambda: said(page)["sentence"], ["My cat is big."])
+    hand.write(box, "My cat is big.")
+    assert eventually(page, lambda: asked(page)["sentence"], "My cat is big.")
     settle(page)
-    page.keyboard.press("Enter")
-    hand.click(place_box(page, "Head"))
-    hand.click(page.get_by_role("option", name="Head 0", exact=True))
-    assert eventually(page, lambda: said(page).get("head", ["0"]), ["0"])
-    settle(page)
-    assert entries_since(page, before) == 2
+    page.keyboard.press("Enter")  # which waited for an answer that had already come
+    choose_place(page, "Head", 0)
+    assert asked(page).get("head", "0") == "0" and entries_since(page, before) == 2
 
 
-def test_the_address_of_a_page_is_there_before_it_is_drawn(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}{OWN}")
-    for title, path in (("Overview", "/"), ("Tokens", "/tokens")):
-        page.evaluate(_HOLD_REACT)
-        page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text(title, exact=True)).click()
-        page.wait_for_function(_ALL_HEARD, polling=50)
-        assert urlsplit(page.url).path == path and "opening" not in said(page)
-        page.evaluate("window.letReactDraw()")
-        settle(page)
+def test_a_link_that_is_typed_by_hand(visit: Callable[..., Page], app: str) -> None:
+    """What does not exist becomes the nearest that does, and a sentence says so (all pages: tests/pages)."""
+    page = visit("surgery?checkpoint=nowhere&layer=99&head=x&token=500&pads=999&lesson=99-none&language=tlh")
+    assert asked(page)["layer"] == "2"
+    assert not {"checkpoint", "language", "lesson", "head"} & asked(page).keys()
+    expect(page.get_by_test_id("stAlertContentError")).to_have_count(0)
+    for shown in ("nowhere", "99", "'x'", "500", "999"):
+        expect(page.get_by_test_id("stMain")).to_contain_text(shown, use_inner_text=True)
 
+    go(page, "overview?layer=1&edit=zero:encoder.0.self.1&edit=zero:encoder.1.self.0")
+    is_open(page, title_of("overview"))
+    assert path(page) == "/" and urlsplit(page.url).query.count("edit=") == 2
+    go(page, "paths?layer=1&head=1")  # a former page
+    is_open(page, title_of("compare"))
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert asked(page) == {"layer": "1", "head": "1", "compare_more": "vectors"}
 
-# The page that a reader opens; it computes little.
-ELSEWHERE = {"en": ("Tokens", "Overview"), "fr": ("Jetons", "Vue d’ensemble")}
-BY_DAY = {("decoding", 1)}  # without a browser, tests/pages/test_shared_links.py changes the controls of every page
-
-
-def views() -> list[ParameterSet]:
-    """One view in every run; all views of all pages in nightly runs."""
-    return [
-        pytest.param(name, extra, id=f"{name}-{number}", marks=() if (name, number) in BY_DAY else pytest.mark.nightly)
-        for name, several in VIEWS.items()
-        for number, extra in enumerate((*several, *MORE_VIEWS.get(name, ())))
-    ]
-
-
-@pytest.mark.parametrize(("name", "extra"), views())
-def test_every_control_keeps_its_value_wherever_the_reader_goes(
-    app: str, visit: Callable[..., Page], name: str, extra: dict
-) -> None:
-    """Change, leave, Back, Forward, reload and a new tab give the same view, with one entry per page."""
-    page = visit(f"{app}/{'' if name == 'overview' else name}?{urlencode({**VIEW, **extra}, doseq=True)}")
-    change_every_control(page, without=left_in(extra))
-    hand, left, before, shown = Hand(page), page.url, entry(page), at_rest(page)
-    turn_to(page, hand, ELSEWHERE[extra.get("language", "en")][name == "tokens"])
-    assert entries_since(page, before) == 1, "one entry for one page"
-
-    def is_as_it_was(what: str, tab: Page = page) -> None:
-        assert tab.url == left, what
-        same = eventually(tab, lambda: seen(tab) == shown, True)
-        assert same, f"{what}\n{difference(shown, seen(tab))}"
-
-    elsewhere = page.url
-    back(page)
-    is_as_it_was("after Back")
-    back(page, steps=1)
-    assert page.url == elsewhere
-    back(page)
-    is_as_it_was("after Forward and Back")
-    page.reload()
-    settle(page)
-    is_as_it_was("after a reload")
-    is_as_it_was("in a new tab", visit(left))
-
-
-def test_a_page_remembers_what_was_chosen_on_it(app: str, visit: Callable[..., Page]) -> None:
-    """A reader who returns by the row of pages instead of Back."""
-    page = visit(f"{app}{OWN}&attention_show=lines")
-    left, hand, before = said(page), Hand(page), entry(page)
-    turn_to(page, hand, "Heads")
-    turn_to(page, hand, "Attention")
-    assert said(page) == left and entries_since(page, before) == 2
+    missing = page.context.new_page()  # without ``visit``, because the console reports the missing page, too
+    missing.goto(f"{app}/no_such_page?layer=1")
+    settle(missing)
+    expect(missing.get_by_role("dialog")).to_be_visible()
+    missing.keyboard.press("Escape")
+    is_open(missing, title_of("overview"))
+    missing.close()

@@ -1,101 +1,346 @@
-"""A newcomer's walk from the first screen through all pages, with every kind of checkpoint.
-
-With en-fr: tests/browser/test_first_screen.py.
-"""
+"""One walk through all pages in an open session: what a first screen shows, on every window."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from pathlib import Path
+from collections import Counter
+from collections.abc import Callable, Iterator
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ROOT, open_page
-from tests.browser.test_shell import address
-from transformer.files.opening_file import Example, read_opening
-from ui.shell.navigation import GROUPS, NO_SENTENCE, Entry
-from ui.words.texts import ROOT as TEXTS
-from ui.words.translations import read_texts
+import transformer
+from tests.browser.axe import lasting
+from tests.browser.conftest import (
+    PHONE,
+    PROJECTOR,
+    asked,
+    eventually,
+    go,
+    key,
+    open_page,
+    path,
+    place_box,
+    sentence_box,
+    settle,
+    title_of,
+    type_sentence,
+)
+from tests.browser.drawing import Drawing
+from tests.browser.seats import Seat
+from tests.conftest import ROOT
+from transformer.files.opening_file import read_opening
+from transformer.runs.traces import Trace
+from ui.shell.navigation import ENTRIES, NO_SENTENCE, Entry, page_names
 
 pytestmark = pytest.mark.browser
-PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
-FOLLOW = GROUPS["follow"]
-# What a page can draw, or the one line that explains why it shows nothing; a lesson to start; a term.
-DRAWINGS = ", ".join(
-    (
-        ".js-plotly-plot",
-        ".sheet td",
-        "canvas",
-        "svg.marks",
-        "[data-testid=stMetric]",
-        "[data-testid=stAlertContentInfo]",
-        "[class*=st-key-start-]",
-        "[class*=st-key-term-]",
-    )
-)
-SHIPPED = ROOT / "checkpoints"
-# What is chosen beside the sentence, by the name of the choice.
-MARKED = """() => Object.fromEntries([...document.querySelectorAll(".st-key-beside-sentence [role=combobox]")]
-  .map((box) => [box.ariaLabel, box.value.replace(`${box.ariaLabel} `, "")]))"""
+PAGES = [ENTRIES[name] for name in page_names()]
+FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "by_hand"}
+# Pages on which a longer line above the figure may push it out of a smaller window, or that stand in French and dark.
+TIGHT = ("overview", "heads", "attention", "decoding", "surgery", "compare")
+BAKES = "My grandmother bakes apple pie every Sunday."
+TWELVE = "My grandmother bakes apple pie every Sunday after church with the children."
+TWENTY = "The old man who lives near the river told us a long story about his brother yesterday."
+PROMPT = "The old man who lived by the sea told us a story about a ship and the storm."
+RUN_AGAIN = ("masks", "tokens", "training")
+MOST_CONTROLS, MOST_WORDS = 20, 120
+# Where the sidebar and every word counts; elsewhere controls of the main area, and words outside of controls.
+FIRST = ("overview", "attention", "decoding", "tokens")
+SPARE = ("add_norm", "feed_forward", "heads", "masks", "surgery", "embeddings", "checkpoint", "positions")
+# Streamlit's own files; each loads more files. Plotly's is 5 MB, 1.4 MB compressed. A page that starts or stops needing
+# one is entered here.
+PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
+CHARTS = {PLOTLY: "stPlotlyChart", VEGA: "stVegaLiteChart"}  # the elements that they draw
+NEEDS = {
+    PLOTLY: {"checkpoint", "tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens"},
+    VEGA: {"training"},
+}
+# For the first figure in the page, including shadow roots: the share of its height in the window.
+_SHARE = """() => {
+  const large = (node) => {
+    const box = node.getBoundingClientRect();
+    return node.checkVisibility() && box.width > 250 && box.height > 110;
+  };
+  const figures = [];
+  const walk = (node) => {
+    if (node.matches?.("canvas, .js-plotly-plot, svg.marks, .diagram, .chips") && large(node)) figures.push(node);
+    else for (const child of [...(node.shadowRoot?.children ?? []), ...(node.children ?? [])]) walk(child);
+  };
+  walk(document.querySelector("[data-testid=stMain]"));
+  if (!figures.length) return null;
+  const box = figures[0].getBoundingClientRect();
+  return Math.max(0, Math.min(innerHeight, box.bottom) - Math.max(0, box.top)) / box.height;
+}"""
+_ALL = """const all = (root) => [...root.querySelectorAll("*")].flatMap((node) =>
+    [node, ...(node.shadowRoot ? all(node.shadowRoot) : [])]);"""
+# What can be operated, in main area and sidebar: the options of one choice are one control, and so are the tokens of a
+# sentence, i.e. controls of one kind beside each other. `text` counts the words outside of controls.
+_COUNT = """() => {
+  const onScreen = (node) => {
+    const box = node.getBoundingClientRect();
+    return node.checkVisibility({opacityProperty: true, visibilityProperty: true}) && box.width > 1 && box.height > 1
+      && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  };
+  ALL
+  const operable = "button, a[href], input, textarea, select, summary, [role=tab], [role=slider], [role=combobox]";
+  const [main, side] = ["stMain", "stSidebar"].map((id) => document.querySelector(`[data-testid=${id}]`));
+  const isArrow = (node) => node.matches("[data-testid=stSelectbox] button"); // of a list, which is one control
+  const found = [main, side].filter(Boolean).flatMap(all)
+    .filter((node) => node.matches(operable) && !isArrow(node) && onScreen(node));
+  const controls = found.filter((node) => !found.some((other) => other !== node && other.contains(node)));
+  const groups = new Set(controls.map((node) => {
+    const group = node.closest("[role=radiogroup], [role=tablist], [data-testid=stButtonGroup]");
+    if (group) return group;
+    const alike = [...(node.parentElement?.children ?? [])].filter((one) => one.classList[0] === node.classList[0]);
+    return alike.length > 3 ? node.parentElement : node;
+  }));
+  const words = (root, without = "style, script") => [...root.childNodes].reduce((sum, node) => {
+    if (node.nodeType === Node.ELEMENT_NODE)
+      return sum + (node.matches(without) ? 0 : words(node.shadowRoot ?? node, without));
+    if (node.nodeType !== Node.TEXT_NODE || !node.parentElement || !onScreen(node.parentElement)) return sum;
+    return sum + (node.textContent.match(/[\\p{L}]{2,}/gu) ?? []).length;
+  }, 0);
+  return {
+    controls: groups.size, inMain: controls.filter((node) => main.contains(node)).length,
+    words: words(main), text: words(main, "style, script, button, summary, svg, h1, .katex"),
+  };
+}""".replace("ALL", _ALL)
+# What can be tapped in the main area and is less than 36 pixels high. A slider of Streamlit has a large knob instead;
+# a link within a sentence is as high as a line.
+_LOW = """() => {
+  ALL
+  const size = (node) => ((node.matches("input") && node.closest("label")) || node).getBoundingClientRect();
+  return all(document.querySelector("[data-testid=stMain]"))
+    .filter((node) => node.matches("button, a[href], input, select, summary") && node.checkVisibility(
+      {opacityProperty: true, visibilityProperty: true}) && !node.closest("[data-testid=stSlider], p"))
+    .filter((node) => size(node).width > 2 && size(node).height < 35.5)
+    .map((node) => `${node.innerText || node.ariaLabel || node.className}: ${size(node).height}`);
+}""".replace("ALL", _ALL)
+# What is drawn on the canvases after the last clearing: each text with the height of its letters on the screen.
+_LISTEN = """() => {
+  globalThis.written = [];
+  const pen = CanvasRenderingContext2D.prototype;
+  const { fillText, fillRect, clearRect } = pen;
+  const at = (context, x, y) => context.getTransform().transformPoint(new DOMPoint(x, y));
+  pen.fillText = function (text, x, y, ...more) {
+    const size = parseFloat(this.font.match(/([\\d.]+)px/)[1]);
+    const { a, b } = this.getTransform();
+    const wide = this.measureText(text).width;
+    const shift = { center: 0, right: -wide / 2, end: -wide / 2 }[this.textAlign] ?? wide / 2;
+    const scale = Math.hypot(a, b) / devicePixelRatio;
+    globalThis.written.push({ canvas: this.canvas, text, size: size * scale, middle: at(this, x + shift, y) });
+    return fillText.call(this, text, x, y, ...more);
+  };
+  const covering = (paint) => function (x, y, width, height) {
+    const [from, to] = [at(this, x, y), at(this, x + width, y + height)];
+    globalThis.written = globalThis.written.filter(({ canvas, middle }) => canvas !== this.canvas
+      || middle.x < from.x || middle.x > to.x || middle.y < from.y || middle.y > to.y);
+    return paint.call(this, x, y, width, height);
+  };
+  pen.fillRect = covering(fillRect);
+  pen.clearRect = covering(clearRect);
+}"""
 
 
-def walk(
-    page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry: None, *, language: str = "en",
-    names: Collection[str] = (),
-) -> None:  # fmt: skip
-    """Visit all pages, or those in ``names``; ``look`` checks more on each page."""
-    for entry in (entry for entry in PAGES if not names or entry.name in names):
-        open_page(page, read_texts(TEXTS, entry.name, language)["title"])
-        draws(page, entry, sentence, language=language)
-        look(entry)
+def shows(page: Page, least: float) -> float:
+    """Return the visible share of the main figure once it is stable, since figures may appear late."""
+    page.wait_for_function(f"() => ({_SHARE})() !== null", timeout=120_000, polling=100)
+    looks = [0.0]
+
+    def stays() -> bool:
+        looks.append(page.evaluate(_SHARE) or 0.0)  # it may have been taken away meanwhile, to be drawn anew
+        return min(looks[-2:]) >= least
+
+    eventually(page, stays)
+    return min(looks[-2:])
 
 
-def opening(checkpoint: str) -> Example:
-    """Return the defaults of an address that names only a checkpoint."""
-    return read_opening(SHIPPED / checkpoint).first
-
-
-def draws(page: Page, entry: Entry, sentence: str, *, language: str = "en") -> None:
-    """Check that the page shows this sentence in its box, its marked choices, a figure, and no error."""
+def draws(page: Page, entry: Entry, sentence: str) -> None:
+    """Check that the page shows the sentence, the choices of its address, something drawn, and no error."""
     if entry.name not in NO_SENTENCE:
-        name = read_texts(TEXTS, "common", language)["sentence"]["name"]
-        expect(page.get_by_role("textbox", name=name, exact=True)).to_have_value(sentence)
-    marked, asked = page.evaluate(MARKED), address(page)
-    # An address without a view opens as its checkpoint does; one with a view adds the first head, layer and token.
-    silent = not asked.keys() - {"checkpoint", "language", "presenter"}
-    first = opening(asked.get("checkpoint", "en-fr")).place if silent else {}
-    for name in {"Layer", "Head"} & marked.keys():
-        begins = str(first.get(name.lower(), 0))
-        assert marked[name] == asked.get(name.lower(), begins), f"{entry.name} marks {marked}"
-    assert all(marked[name] for name in {"Attention", "Stack"} & marked.keys()), f"{entry.name}: {marked}"
-    wrong = page.locator("[data-testid=stAlertContentError]").all_inner_texts()
-    assert not wrong, f"{entry.name}: {wrong}"
-    drawn = page.locator(DRAWINGS).filter(visible=True).first
-    expect(drawn, f"{entry.name} draws nothing").to_be_visible()
+        expect(sentence_box(page)).to_have_value(sentence)
+    for name in ("Layer", "Head"):
+        if place_box(page, name).count() and name.lower() in asked(page):
+            expect(place_box(page, name)).to_have_value(f"{name} {asked(page)[name.lower()]}")
+    drawings = "canvas, .js-plotly-plot, .sheet td, svg.marks, [data-testid=stMetric], [class*=st-key-start-]"
+    expect(page.locator(drawings).filter(visible=True).first).to_be_visible()
+    assert not page.get_by_test_id("stAlertContentError").count(), entry.name
 
 
-def test_all_nine_pages_are_there() -> None:
-    assert all(entry.exists for entry in FOLLOW) and len(FOLLOW) == 9
+def charts(page: Page) -> set[str]:
+    return {library for library, chart in CHARTS.items() if page.get_by_test_id(chart).count()}
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize(("name", "width", "dark"), [("gpt-en", 800, True), ("bert-en", 1440, False)])
-def test_the_shipped_checkpoints_go_through_all_pages(
-    shipped: str, visit: Callable[..., Page], name: str, width: int, dark: bool
-) -> None:
-    """One checkpoint of each other architecture.
+def needed(name: str) -> set[str]:
+    return {library for library, names in NEEDS.items() if name in names}
 
-    Every run opens en-fr in Chromium (tests/browser/test_first_screen.py), and all checkpoints without a browser
-    (tests/pages/test_shipped_checkpoints.py).
+
+def crowded(page: Page, name: str) -> str:
+    """Return what there is too much of at once on a first view, or ""."""
+    found = page.evaluate(_COUNT)
+    if name in FIRST:
+        controls, words = found["controls"], found["words"]
+    elif name in SPARE:
+        controls, words = found["inMain"], found["text"]
+    else:
+        return ""
+    return f"{name}: {found}" if not (3 < controls <= MOST_CONTROLS and 5 < words <= MOST_WORDS) else ""
+
+
+def walk(page: Page, names: Iterator[str] | tuple[str, ...], language: str = "en") -> Iterator[str]:
+    for name in names:
+        page.set_viewport_size(PROJECTOR)
+        open_page(page, title_of(name, language))
+        yield name
+
+
+def is_in_one_row(page: Page) -> None:
+    """Check that checkpoint, sentence, kind, layer and head stand in one row."""
+    edges = page.locator(".st-key-sentence, .st-key-sentence-row [class*=st-key-choose]").evaluate_all(
+        "all => all.map((node) => node.getBoundingClientRect().bottom)"
+    )
+    assert len(edges) == 4 and max(edges) - min(edges) < 10
+    name = key(page, "sidebar-checkpoint").locator("input")
+    expect(name).to_have_value(read_opening(ROOT / "checkpoints" / "en-fr").name["en"])
+    assert name.evaluate("node => node.scrollWidth <= node.clientWidth"), "the checkpoint's name is whole"
+
+
+def libraries(seat: Seat) -> set[str]:
+    """Return which libraries the tab has fetched."""
+    return {urlsplit(url).path.rpartition("/")[2].split(".")[0] for url in seat.requests} & CHARTS.keys()
+
+
+def bytes_of_a_rerun(seat: Seat) -> int:
+    for _ in range(2):  # the browser reports its cached messages only after the first run
+        seat.forget_frames()
+        seat.page.locator("h1").first.click()
+        seat.page.keyboard.press("r")
+        settle(seat.page)
+    return sum(seat.received)
+
+
+def test_every_page_draws_on_the_first_screen_and_is_accessible(sit: Callable[..., Seat]) -> None:
+    """The figure is visible on a projector, a tight one on a smaller screen too; the second half is dark.
+
+    A page fetches the libraries that it needs, and no other; when it runs again, only what changed is sent.
     """
-    walk(visit(f"{shipped}/?checkpoint={name}", width=width, dark=dark), opening(name).sentence)
+    # Of eight words: the opening sentence has twelve, with which Masks has 22 controls.
+    seat = sit("?checkpoint=en-fr&sentence=The+young+man+is+reading+a+white+book.", **PROJECTOR)
+    page, problems, entries, fetched = seat.page, [], {entry.name: entry for entry in PAGES}, set()
+    sentence = sentence_box(page).input_value()
+    for number, name in enumerate(walk(page, tuple(entries))):
+        first = number in (0, len(PAGES) // 2)  # in this theme, elements around every page are checked only once
+        page.emulate_media(color_scheme="light" if number < len(PAGES) // 2 else "dark")
+        draws(page, entries[name], sentence)
+        if name in FIGURES and (seen := shows(page, 0.99)) < 0.99:
+            problems.append(f"{name}: {seen:.0%} of the figure are on a projector's screen")
+        fetched |= needed(name)
+        # Some charts follow the first figure.
+        if not eventually(page, lambda name=name: charts(page), needed(name), seconds=10):
+            problems.append(f"{name} draws by {charts(page)}")
+        if libraries(seat) != fetched:
+            problems.append(f"up to {name}, {libraries(seat)} were fetched")
+        problems += filter(None, [crowded(page, name)])
+        within = "html" if first else "[data-testid=stMain]"
+        problems += [f"{name}: {line}" for line in lasting(page, rules=(), within=within)]
+        if name == "attention":
+            is_in_one_row(page)
+        if name in RUN_AGAIN and not 0 < (count := bytes_of_a_rerun(seat)) <= 30_000:  # before compression
+            problems.append(f"{name} sends {count} bytes again")
+        if name in TIGHT:
+            page.set_viewport_size({"width": 1024, "height": 768})
+            if (seen := shows(page, 0.7)) < 0.7:
+                problems.append(f"{name}: {seen:.0%} of the figure are on a small screen")
+    assert not problems, "\n".join(problems)
 
 
-MODELS = sorted(path for path in SHIPPED.iterdir() if not (path / "vectors.safetensors").exists())
+def test_in_french_and_dark_and_while_somebody_presents(visit: Callable[..., Page], trace: Trace) -> None:
+    eight_words = "The+young+man+is+reading+a+white+book."
+    page = visit(f"?language=fr&checkpoint=en-fr&sentence={eight_words}", **PROJECTOR, dark=True)
+    problems = []
+    for name in walk(page, TIGHT, "fr"):
+        if (seen := shows(page, 0.95)) < 0.95:
+            problems.append(f"{name} in French: {seen:.0%}")
+        problems += [f"{name}: {line}" for line in lasting(page)]
+        problems += filter(None, [crowded(page, name)])
+
+    def ends_in_the_window(what: str, share: float = 0.95) -> None:
+        if (seen := shows(page, share)) < share:
+            problems.append(f"{what}: {seen:.0%}")
+
+    go(page, "attention?checkpoint=en-fr&sentence=The+cat+sat+on+the+mat.&stack=decoder&kind=cross&layer=1")
+    plain = Drawing(page).state["stepX"]
+    key(page, "sidebar-presenter").locator("label").first.click()
+    settle(page)
+    ends_in_the_window("attention presented", 0.99)
+    assert Drawing(page).state["stepX"] > 1.1 * plain, "a presented map grows"
+    for name in walk(page, ("heads", "masks")):
+        ends_in_the_window(f"{name} presented", 0.99)
+    open_page(page, title_of("attention"))
+    type_sentence(page, TWELVE)  # 18 rows, which end in the window: they have letters of 14 pixels, not of 16
+    are_readable(page, [*trace.prediction.labels, *trace.attention("decoder", 1, "cross").key.labels], 13.5)
+    type_sentence(page, "The old man told us a story.")
+    for name in walk(page, ("decoding", "overview")):
+        ends_in_the_window(f"{name} presented")
+
+    go(page, f"heads?sentence={TWENTY}")
+    ends_in_the_window("heads of twenty words")
+    open_page(page, title_of("masks"))
+    ends_in_the_window("masks of twenty words")
+    go(page, f"?checkpoint=gpt-en&sentence={PROMPT}")
+    ends_in_the_window("overview of a long prompt")
+    assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
-def test_every_shipped_checkpoint_has_its_card_and_curves(path: Path) -> None:
-    for file in ("config.json", "model.safetensors", "tokenizer.json", "README.md", "history.csv"):
-        assert (path / file).is_file(), f"{path.name} lacks {file}"
+def test_on_a_phone_nothing_is_wider_and_everything_can_be_tapped_and_read(
+    visit: Callable[..., Page], trace: Trace
+) -> None:
+    place = {"stack": "encoder", "kind": "self", "layer": 1}
+    page = visit(f"attention?{urlencode({'checkpoint': 'en-fr', 'sentence': TWELVE, **place})}", **PHONE)
+    view = trace.attention("encoder", 1, "self")
+    are_readable(page, [*view.query.labels, *view.key.labels], 11.0)
+    for name in ("attention", "decoding", "training", "checkpoint", "lens", "by_hand", ""):
+        go(page, f"{name}?checkpoint=en-fr&sentence={BAKES}")
+        title = page.get_by_role("heading", name=title_of(name or "overview"), exact=True, level=1).bounding_box()
+        row = key(page, "sentence-row").bounding_box()
+        assert row["y"] < 20 and title["y"] >= row["y"] + row["height"], name
+        assert title["height"] < 32, f"{name}: the title takes one line"
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") <= PHONE["width"], name
+        assert eventually(page, lambda: page.evaluate(_LOW), []), (name, page.evaluate(_LOW))
+        if name == "attention":
+            look_for = key(page, "look-for").locator("details")
+            look_for.locator("summary").click()  # it unfolds above the figure, which it never covers
+            figure = Drawing(page)
+            expect(figure.canvas).to_be_in_viewport(ratio=0.4)
+            lower, upper = look_for.bounding_box(), figure.painted()[1]
+            assert lower["y"] + lower["height"] <= upper["y"]
+    type_sentence(page, "We like old songs.")
+    open_page(page, title_of("tokens"))
+    expect(sentence_box(page)).to_have_value("We like old songs.")
+    sentence_box(page).fill("Who has the key?")  # a draft is taken when the reader taps elsewhere
+    page.get_by_role("heading", level=1).click()
+    assert eventually(page, lambda: asked(page)["sentence"], "Who has the key?")
+    assert path(page) == "/tokens"
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    return transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), TWELVE)
+
+
+def are_readable(page: Page, labels: list[str], least: float) -> None:
+    """Check that the map writes every label, in letters at least so many pixels high."""
+    page.evaluate(_LISTEN)
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    page.emulate_media(color_scheme="light" if dark else "dark")  # everything is drawn anew
+    # The dot of a token is drawn separately, in a paler colour.
+    wanted = Counter(label.removeprefix("·") or label for label in labels)
+
+    def written() -> bool:
+        found = page.evaluate("globalThis.written.map(({ text, size }) => [text, size])")
+        looks.append([(text, size) for text, size in found if text in wanted])
+        return len(looks) > 1 and looks[-1] == looks[-2] and Counter(text for text, _ in looks[-1]) >= wanted
+
+    looks: list[list[tuple[str, float]]] = []
+    assert eventually(page, written), (looks[-1], wanted)
+    assert min(size for _, size in looks[-1]) >= least, looks[-1]

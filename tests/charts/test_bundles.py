@@ -1,17 +1,19 @@
-"""The browser bundles are built from the current sources."""
+"""The browser bundles are built from the current sources; in node, the drawings draw what they should."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from charts.canvas.module import FOLDER
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 BUNDLES = sorted(path for folder in ("charts", "ui", "views", "web") for path in (ROOT / folder).rglob("*.bundle.js"))
 
 
@@ -44,3 +46,10 @@ def test_what_develops_the_scripts_is_pinned() -> None:
     wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
     locked = json.loads((ROOT / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed; it also builds the scripts")
+def test_marks_pointer_keyboard_and_files_of_every_drawing_and_links_to_the_web_page() -> None:
+    command = ["node", "--test", "tests/drawings/", "tests/web/"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout[-4000:]

@@ -1,15 +1,16 @@
-"""Payloads of the attention canvas: precise, small, labelled, masked, and rejected if inconsistent."""
+"""Payloads of the canvas: precise, small, labelled, masked, and refused if inconsistent."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import transformer
 from charts.canvas import attention_maps
+from charts.canvas import living_picture_canvas as module
 from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_maps import (
     KEY_TITLE,
@@ -18,44 +19,17 @@ from charts.canvas.attention_maps import (
     attention_grid,
     attention_lines,
     attention_map,
+    attention_overview,
 )
-from charts.canvas.attention_overview import AnyHead, attention_overview, heads_of
 from charts.canvas.figure import CanvasFigure
+from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.canvas.value_map import value_map
+from charts.canvas.written_steps import StepBars, written_steps
 from charts.toolkit.payload_bytes import pack, unpack
-from transformer.runs.attention_view import AttentionView
-from transformer.text.tokens import Token, TokenSequence
-
-
-def sequence(displays: list[str], *, special: tuple[str, ...] = ("<s>", "</s>", "<pad>")) -> TokenSequence:
-    return TokenSequence(
-        tuple(
-            Token(index=i, id=i, text=text.replace("·", " "), display=text, special=text in special)
-            for i, text in enumerate(displays)
-        )
-    )
-
-
-def view(
-    query: list[str], key: list[str], *, layer: int = 0, n_heads: int = 3, causal: bool = False, seed: int = 0
-) -> AttentionView:
-    random = np.random.default_rng(seed)
-    scores = random.normal(scale=2.0, size=(n_heads, len(query), len(key))).astype(np.float32)
-    allowed = np.tri(len(query), len(key), dtype=bool) if causal else np.ones((len(query), len(key)), dtype=bool)
-    powers = np.exp(scores) * allowed
-    weights = (powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32)
-    return AttentionView(
-        name=f"decoder.layers.{layer}.self_attention",
-        stack="decoder",
-        layer=layer,
-        kind="self",
-        weights=weights,
-        allowed=allowed,
-        scores=scores,
-        query=sequence(query),
-        key=sequence(key),
-    )
-
+from tests.drawings.record import view
+from tests.figures import sequence
+from transformer.predictions.living_picture_numbers import LivingPicture, living_picture_numbers
+from transformer.text.tokens import TokenSequence
 
 QUERY = ["<s>", "·le", "·chat", "</s>"]
 KEY = ["·the", "·cat", "·the", ".", "</s>"]
@@ -92,21 +66,6 @@ def test_map_carries_labels_titles_and_special_tokens():
     assert metadata["special_columns"] == [4]
 
 
-def test_map_shifts_the_rows_to_the_predicted_tokens():
-    shifted = ["·le", "·chat", "</s>", "·?"]
-    metadata, _ = read(attention_map(view(QUERY, KEY), head=0, shifted_labels=shifted))
-    assert metadata["rows"] == shifted
-    assert metadata["row_title"] == SHIFTED_TITLE
-    assert metadata["special_rows"] == []  # marks would be on the wrong rows
-
-
-def test_map_marks_the_row_of_the_focused_token_and_refuses_one_that_is_not_there():
-    metadata, _ = read(attention_map(view(QUERY, KEY), head=0, chosen_row=1))
-    assert metadata["chosen_row"] == 1
-    with pytest.raises(ValueError, match="chosen_row is 99"):
-        attention_map(view(QUERY, KEY), head=0, chosen_row=99)
-
-
 def test_stretched_map_ends_at_its_largest_weight_and_says_so():
     seen = view(QUERY, KEY)
     metadata, _ = read(attention_map(seen, head=1, stretch=True))
@@ -114,14 +73,6 @@ def test_stretched_map_ends_at_its_largest_weight_and_says_so():
     assert metadata["limit"] < 1
     assert "stretched" in metadata["legend"]
     assert "fixed" in read(attention_map(seen, head=1))[0]["legend"]
-
-
-def test_only_a_page_s_map_of_weights_follows_the_pointer():
-    seen = view(QUERY, KEY)
-    assert "follows" not in read(attention_map(seen, head=1))[0]
-    assert read(attention_map(seen, head=1, follow_pointer=True))[0]["follows"] is True
-    labels = {"row_labels": QUERY, "column_labels": KEY}
-    assert "follows" not in read(value_map(seen.scores[0], **labels, scale="diverging", follow_pointer=True))[0]
 
 
 def test_masked_cells_travel_as_a_mask_not_as_a_low_value():
@@ -146,19 +97,6 @@ def test_masked_scores_of_minus_infinity_are_no_hindrance():
     np.testing.assert_array_equal(arrays["values"], np.array([[1.5, 0.0], [-0.5, 0.25]], dtype=np.float32))
 
 
-def test_only_the_cells_that_are_named_get_a_number():
-    labels = {"row_labels": "ab", "column_labels": "cd"}
-    assert read(value_map(np.eye(2), **labels, numbered=[(1, 0)]))[0]["numbered"] == [[1, 0]]
-    assert "numbered" not in read(value_map(np.eye(2), **labels))[0]
-
-
-def test_a_map_of_zeros_has_a_scale_all_the_same():
-    figure = value_map(
-        np.zeros((1, 2)), row_labels="a", column_labels="bc", row_title="r", column_title="c", scale="diverging"
-    )
-    assert read(figure)[0]["limit"] == 1.0
-
-
 def test_lines_are_exact_to_half_a_step_of_sixteen_bits():
     seen = view(words(17), words(23), n_heads=4)
     metadata, arrays = read(attention_lines(seen, heads=[1, 3], selected_token=16))
@@ -168,7 +106,7 @@ def test_lines_are_exact_to_half_a_step_of_sixteen_bits():
 
 
 def test_grid_holds_every_digit_and_many_heads_half_a_step_of_eight_bits(monkeypatch):
-    views = [view(QUERY, KEY, layer=layer, seed=layer) for layer in range(2)]
+    views = [view(QUERY, KEY, layer=layer) for layer in range(2)]
     captions = {(1, 2): "previous token"}
     metadata, arrays = read(attention_grid(views, selected=(1, 0), captions=captions))
     monkeypatch.setattr(attention_maps, "MAX_EXACT", 10)
@@ -187,21 +125,13 @@ def test_a_stretched_grid_ends_each_map_at_its_own_largest_weight(monkeypatch):
     monkeypatch.setattr(attention_maps, "MAX_EXACT", 10)
     seen = view(QUERY, KEY)
     fixed, _ = read(attention_grid([seen]))
-    assert "stretched" not in fixed and all("limit" not in tile for tile in fixed["tiles"])
+    assert not fixed["stretched"] and all("limit" not in tile for tile in fixed["tiles"])
     metadata, arrays = read(attention_grid([seen], stretch=True))
     assert metadata["stretched"]
     for tile, sent in zip(metadata["tiles"], arrays["weights"], strict=True):
         weights = np.where(seen.allowed, seen.weights[tile["head"]], 0)
         assert tile["limit"] == pytest.approx(weights.max()) and sent.max() == 255
         assert np.abs(sent / 255 * tile["limit"] - weights).max() <= tile["limit"] / 510 + 1e-6
-
-
-def test_grid_draws_its_tiles_in_the_order_asked_for():
-    views = [view(QUERY, KEY, layer=layer, seed=layer) for layer in range(2)]
-    metadata, arrays = read(attention_grid(views, order=[(1, 2), (0, 0)]))
-    assert [(tile["layer"], tile["head"]) for tile in metadata["tiles"]] == [(1, 2), (0, 0)]
-    np.testing.assert_allclose(arrays["weights"][0], views[1].weights[2], rtol=1e-6)
-    assert metadata["sorted"] is True
 
 
 def test_grid_sends_a_mask_that_layers_share_only_once():
@@ -218,14 +148,8 @@ def test_grid_sends_a_mask_that_layers_share_only_once():
     ("layers", "heads", "tokens", "limit"), [(6, 8, 32, 200_000), (12, 12, 64, 600_000)], ids=["6x8x32", "12x12x64"]
 )
 def test_all_heads_fit_into_little_room(layers, heads, tokens, limit):
-    views = [view(words(tokens), words(tokens), layer=i, n_heads=heads, seed=i) for i in range(layers)]
+    views = [view(words(tokens), words(tokens), layer=i, n_heads=heads) for i in range(layers)]
     assert len(attention_grid(views).packed()) <= limit
-
-
-def test_tokens_of_any_kind_survive_the_journey():
-    odd = ["·<b>&", "·كتاب", "👩🏽‍🚀", '"', "⟨F0⟩", "·\u202edoc"]
-    metadata, _ = read(attention_map(view(odd, odd), head=0))
-    assert metadata["rows"] == odd
 
 
 def test_a_payload_reads_the_same_deflated_or_not():
@@ -237,101 +161,6 @@ def test_a_payload_reads_the_same_deflated_or_not():
     np.testing.assert_array_equal(arrays["large"], large)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"head": 3}, "there is no head 3; choose 0 to 2"),
-        ({"head": -1}, "there is no head -1"),
-        ({"head": 0, "selected": (4, 0)}, r"selected is \(4, 0\), outside of 4 rows and 5 columns"),
-        ({"head": 0, "shifted_labels": ["·le"]}, "1 row labels for 4 rows"),
-    ],
-)
-def test_map_refuses_what_does_not_fit(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        attention_map(view(QUERY, KEY), **wrong)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"scale": "rainbow"}, "scale 'rainbow' is unknown"),
-        ({"scale": "sequential"}, "smallest value is -2; signed values need scale='diverging'"),
-        ({"limit": 1.0}, "limit is 1, but a value reaches 2"),
-        ({"allowed": np.ones((1, 2), dtype=bool)}, r"allowed has shape \(1, 2\) but the values have \(2, 2\)"),
-        ({"column_labels": ["a"]}, "1 column labels for 2 columns"),
-        ({"values": np.zeros(3)}, r"values have shape \(3,\)"),
-    ],
-)
-def test_value_map_refuses_what_does_not_fit(wrong, says):
-    arguments = {
-        "values": np.array([[1.0, -2.0], [0.0, 0.5]]),
-        "row_labels": ["a", "b"],
-        "column_labels": ["a", "b"],
-        "row_title": "row",
-        "column_title": "column",
-        "scale": "diverging",
-        **wrong,
-    }
-    with pytest.raises(ValueError, match=says):
-        value_map(arguments.pop("values"), **arguments)
-
-
-def test_weights_that_are_no_weights_are_refused_not_clipped():
-    fine = view(QUERY, KEY)
-    for changed, says in ((fine.weights * 2, "between 0 and 1"), (np.full_like(fine.weights, np.nan), "not finite")):
-        broken = AttentionView(**{**fine.__dict__, "weights": changed})
-        for build in (
-            lambda v: attention_map(v, head=0),
-            lambda v: attention_grid([v]),
-            attention_lines,
-        ):
-            with pytest.raises(ValueError, match=says):
-                build(broken)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        ({"selected": (0, 3)}, r"selected names \(0, 3\)"),
-        ({"captions": {(7, 0): "sink"}}, r"captions names \(7, 0\)"),
-        ({"order": [(0, 0), (0, 0)]}, "names a head twice"),
-    ],
-)
-def test_grid_refuses_heads_that_do_not_exist(arguments, says):
-    with pytest.raises(ValueError, match=says):
-        attention_grid([view(QUERY, KEY)], **arguments)
-
-
-def test_grid_refuses_views_that_do_not_belong_together():
-    with pytest.raises(ValueError, match="no views"):
-        attention_grid([])
-    with pytest.raises(ValueError, match="repeat"):
-        attention_grid([view(QUERY, KEY), view(QUERY, KEY)])
-    with pytest.raises(ValueError, match="different tokens"):
-        attention_grid([view(QUERY, KEY), view(KEY, QUERY, layer=1)])
-
-
-def test_lines_refuse_tokens_and_heads_that_do_not_exist():
-    with pytest.raises(ValueError, match="selected_token is 4; it must be 0 to 3"):
-        attention_lines(view(QUERY, KEY), selected_token=4)
-    with pytest.raises(ValueError, match="there is no head 9"):
-        attention_lines(view(QUERY, KEY), heads=[9])
-
-
-def test_bytes_of_something_else_are_refused():
-    with pytest.raises(ValueError, match="begins with b'GLAS'"):
-        unpack(b"PNG\x00")
-    with pytest.raises(ValueError, match="is float64; the canvas reads"):
-        pack({}, {"values": np.zeros(2)})
-
-
-def test_payloads_need_neither_torch_nor_streamlit():
-    code = "import sys, charts.canvas.attention_maps; print(sorted({'torch', 'streamlit'} & set(sys.modules)))"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )
-
-
 def heads_figure(views, **more):
     words = {
         (v.layer, h): HeadWords(f"s{h}", f"title {v.layer}.{h}", "It does.") for v in views for h in range(v.n_heads)
@@ -339,30 +168,12 @@ def heads_figure(views, **more):
     return attention_heads(views, **{"selected": (0, 1), "words": words, **more})
 
 
-def test_over_an_image_a_head_is_one_row_with_the_ink_of_every_patch():
-    inks = [(place / 10, 0.5, 0.0, 1.0) for place in range(4)]
-    tokens = TokenSequence(
-        (Token(0, 1, "", "<s>", True), *(Token(n + 1, 9, "", f"p{n}", False, pixels=ink) for n, ink in enumerate(inks)))
-    )
-    weights = np.random.default_rng(3).dirichlet(np.ones(5), size=(2, 5))
-    every = AttentionView("a", "encoder", 0, "self", weights, np.ones((5, 5), bool), np.log(weights), tokens, tokens)
-    metadata, arrays = read(heads_figure([every], image_row=2))
-    assert arrays["weights"].shape == (2, 2, 2)
-    np.testing.assert_allclose(arrays["weights"].reshape(2, 4), weights[:, 2, 1:], rtol=1e-6)
-    faded = {"faded": "Faded: no role"}
-    assert read(heads_figure([every], clear=[(0, 0)], **faded))[0]["faded"] == "Faded: no role"
-    assert "faded" not in read(heads_figure([every], clear=[(0, 0), (0, 1)], **faded))[0], "no map is pale"
-    assert metadata["inks"] == [list(ink) for ink in inks] and metadata["rows"] == ["1", "2"]
-    with pytest.raises(ValueError, match="patches of a square image"):
-        heads_figure([view(KEY, KEY)], image_row=0)
-
-
 def test_heads_are_a_grid_with_words_for_every_one_and_labels_for_those_with_a_job():
-    views = [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)]
+    views = [view(KEY, KEY, layer=layer, causal=True) for layer in range(2)]
     metadata, arrays = read(heads_figure(views, clear=[(1, 2), (0, 1)], selected=(0, 0)))
     _grid, alone = read(attention_grid(views))
     np.testing.assert_array_equal(arrays["weights"], alone["weights"])
-    assert metadata["kind"] == "heads" and metadata["named"] == [[0, 0]]
+    assert metadata["kind"] == "heads"
     assert metadata["selected"] == [0, 0]
     for tile in metadata["tiles"]:
         place = tile["layer"], tile["head"]
@@ -377,22 +188,23 @@ def test_heads_are_a_grid_with_words_for_every_one_and_labels_for_those_with_a_j
         heads_figure(views, words={})
 
 
-def test_in_an_overview_heads_without_a_job_can_be_pale():
-    views = [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)]
-    metadata, _ = read(attention_overview([views], clear=[[(1, 0)]]))
-    assert metadata["dimmed"] and [tile.get("clear", False) for tile in metadata["parts"][0]["tiles"]].count(True) == 1
-    assert "dimmed" not in read(attention_overview([views]))[0]
+def test_a_notebook_names_heads_and_selects_one() -> None:
+    views = [view(KEY, KEY, layer=layer, causal=True) for layer in range(2)]
+    metadata, _ = read(attention_grid(views, captions={(0, 1): "prev"}, clear=[(0, 1)]))
+    assert [tile["caption"] for tile in metadata["tiles"] if tile.get("clear")] == ["prev"]
+    place = ("decoder", "self", 1, 2)
+    metadata, _ = read(attention_overview([views], captions=[{(0, 1): "prev"}], selected=place))
+    assert metadata["selected"] == list(place)
+    assert [tile["caption"] for tile in metadata["parts"][0]["tiles"] if tile["caption"]] == ["prev"]
 
 
 def test_an_overview_holds_the_grid_of_every_kind() -> None:
     groups = [
-        [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)],
-        [replace(view(QUERY, KEY, seed=9), kind="cross", name="decoder.layers.0.cross_attention")],
+        [view(KEY, KEY, layer=layer, causal=True) for layer in range(2)],
+        [view(QUERY, KEY, kind="cross")],
     ]
-    here = AnyHead("decoder", "cross", 0, 2)
-    figure = attention_overview(groups, selected=here, captions=[{(0, 1): "sink"}, {}])
-    metadata, arrays = read(figure)
-    assert metadata["title"] == "all 9 heads" and metadata["selected"] == list(here)
+    metadata, arrays = read(attention_overview(groups))
+    assert metadata["title"] == "all 9 heads"
     for index, (part, views) in enumerate(zip(metadata["parts"], groups, strict=True)):
         grid, alone = read(attention_grid(views))
         assert [(tile["layer"], tile["head"]) for tile in part["tiles"]] == [
@@ -401,12 +213,126 @@ def test_an_overview_holds_the_grid_of_every_kind() -> None:
         assert (part["rows"], part["columns"]) == (grid["rows"], grid["columns"])
         np.testing.assert_array_equal(arrays[f"weights{index}"], alone["weights"])
         np.testing.assert_array_equal(arrays[f"masks{index}"], alone["masks"])
-    assert metadata["parts"][0]["tiles"][1]["caption"] == "sink"
-    assert here in heads_of(figure) and len(heads_of(figure)) == 9
+    assert [(part["stack"], part["attention"]) for part in metadata["parts"]] == [
+        ("decoder", "self"),
+        ("decoder", "cross"),
+    ]
 
 
-def test_an_overview_refuses_what_is_not_there() -> None:
-    with pytest.raises(ValueError, match="no views"):
-        attention_overview([])
-    with pytest.raises(ValueError, match="no such head"):
-        attention_overview([[view(KEY, KEY)]], selected=AnyHead("encoder", "self", 0, 0))
+SEEN = view(QUERY, KEY)
+VALUES = np.array([[1.0, -2.0], [0.0, 0.5]])
+LABELS = {"row_labels": "ab", "column_labels": "cd", "scale": "diverging"}
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "a head that is not there": (lambda: attention_map(SEEN, head=3), "choose 0 to 2"),
+    "a cell that is not there": (lambda: attention_map(SEEN, head=0, selected=(4, 0)), r"selected is \(4, 0\)"),
+    "rows without a label": (lambda: attention_map(SEEN, head=0, shifted_labels=["·le"]), "1 row labels for 4"),
+    "a row that is not there": (lambda: attention_map(SEEN, head=0, chosen_row=99), "chosen_row is 99"),
+    "an unknown scale": (lambda: value_map(VALUES, **{**LABELS, "scale": "rainbow"}), "rainbow"),
+    "a signed value without a sign": (lambda: value_map(VALUES, **{**LABELS, "scale": "sequential"}), "diverging"),
+    "a value beyond the scale": (lambda: value_map(VALUES, **LABELS, limit=1.0), "reaches 2"),
+    "a mask of another shape": (lambda: value_map(VALUES, **LABELS, allowed=np.ones((1, 2), dtype=bool)), r"\(1, 2\)"),
+    "no table": (lambda: value_map(np.zeros(3), **LABELS), r"\(3,\)"),
+    "weights above 1": (lambda: attention_map(replace(SEEN, weights=SEEN.weights * 2), head=0), "between 0 and 1"),
+    "weights above 1 in a grid": (lambda: attention_grid([replace(SEEN, weights=SEEN.weights * 2)]), "between 0 and 1"),
+    "weights that are not finite": (lambda: attention_lines(replace(SEEN, weights=SEEN.weights * np.nan)), "finite"),
+    "a caption of no head": (lambda: attention_grid([SEEN], captions={(7, 0): "sink"}), r"\(7, 0\)"),
+    "a head twice": (lambda: attention_grid([SEEN], order=[(0, 0), (0, 0)]), "twice"),
+    "no views": (lambda: attention_grid([]), "no views"),
+    "layers of other tokens": (lambda: attention_grid([SEEN, view(KEY, QUERY, layer=1)]), "different tokens"),
+    "a token that is not there": (lambda: attention_lines(SEEN, selected_token=4), "0 to 3"),
+    "no kinds of attention": (lambda: attention_overview([]), "no views"),
+    "no such head": (lambda: attention_overview([[view(KEY, KEY)]], selected=("decoder", "cross", 0, 0)), "selected"),
+    "other bytes": (lambda: unpack(b"PNG\x00"), "GLAS"),
+    "an array of another kind": (lambda: pack({}, {"values": np.zeros(2)}), "float64"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_drawing_is_refused(name: str) -> None:
+    draw, word = REFUSED[name]
+    with pytest.raises(ValueError, match=word):
+        draw()
+
+
+# ---- living picture --------------------------------------------------------------------------------------------------
+
+SENTENCE = "The old man told us a story."
+
+
+@pytest.fixture(scope="module", params=["translator", "gpt", "bert", "sentiment"])
+def picture(request: pytest.FixtureRequest, tiny_checkpoint: Callable) -> LivingPicture:
+    trace = transformer.trace(tiny_checkpoint(request.param), SENTENCE)
+    return living_picture_numbers(trace, inside=[(stack, 0) for stack in trace.stacks])
+
+
+def test_very_many_weights_are_rounded_and_said_to_be(picture: LivingPicture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_EXACT", 3)
+    metadata, arrays = unpack(living_picture_canvas(picture).packed())
+    for attention, described in zip(picture.attentions, metadata["attentions"], strict=True):
+        sent = arrays[f"{attention.stack}.{attention.kind}.weights"]
+        assert sent.dtype == np.uint16 and not described["exact"]
+        assert np.abs(sent / 65535 - attention.weights).max() <= 0.5 / 65535 + 1e-9
+
+
+# ---- the steps of a generated text -----------------------------------------------------------------------------------
+
+
+def bars(n_keys: int, *, seed: int = 0, count: int = 10) -> StepBars:
+    random = np.random.default_rng(seed)
+    shares = np.sort(random.dirichlet(np.ones(count + 1)).astype(np.float32))[::-1]
+    weights = random.dirichlet(np.ones(n_keys)).astype(np.float32)
+    return StepBars(
+        said=("After x comes ", f"·w{seed}", "."),
+        candidates=tuple(f"·c{place}" for place in range(count)),
+        probabilities=tuple(map(float, shares[:count])),
+        rest=float(shares[count]),
+        chosen=seed % count,
+        weights=weights,
+        allowed=np.arange(n_keys) < n_keys - 1,
+    )
+
+
+def steps_figure(steps: list[StepBars], tokens: TokenSequence, key: TokenSequence, **more: object) -> CanvasFigure:
+    return written_steps(steps, tokens=tokens, key=key, of="layer 0, head 1", **more)
+
+
+def test_probabilities_are_exact_and_weights_off_by_half_a_step_at_most(target: TokenSequence) -> None:
+    steps = [bars(row + 1, seed=row, count=10 - row) for row in range(len(target))]
+    metadata, arrays = unpack(steps_figure(steps, target, target, before=target[:1], n_given=2, begin=(3, 4)).packed())
+    for row, step in enumerate(steps):
+        count = len(step.candidates)
+        assert (arrays["probabilities"][row, :count] == np.float32(step.probabilities)).all()
+        assert arrays["rest"][row] == np.float32(step.rest)
+        assert np.abs(arrays["weights"][row, : row + 1] / 65535 - step.weights).max() <= 0.5 / 65535 + 1e-9
+    allowed = np.unpackbits(arrays["allowed"], bitorder="little")[:25].reshape(5, 5)
+    assert (allowed == np.tri(5, k=-1)).all(), "neither what is masked nor what is not there yet"
+    assert metadata["counts"] == [1, 2, 3, 4, 5] and metadata["chosen"] == [0, 1, 2, 3, 4]
+    assert metadata["candidates"][4] == [f"·c{place}" for place in range(6)]
+    assert metadata["columns"] == list(target.labels) and metadata["begin"] == [3, 4]
+    assert [token["given"] for token in metadata["tokens"]] == [True, True, False, False, False]
+    assert metadata["tokens"][3] == {"text": "·<i>", "special": False, "given": False}
+    assert metadata["before"] == [{"text": "<s>", "special": True}]
+
+
+def test_a_sentence_takes_at_most_30_kb() -> None:
+    words = sequence([f"·word{place}" for place in range(24)])
+    assert len(steps_figure([bars(24, seed=row) for row in range(24)], words, words).packed()) < 30_000
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"probabilities": (2.0,) + (0.0,) * 9}, "within 0…1"),
+        ({"rest": float("nan")}, "within 0…1"),
+        ({"weights": np.array([-0.5, 1, 0, 0, 0])}, "within 0…1"),
+        ({"chosen": 10}, "candidate 10"),
+        ({"probabilities": (0.5,)}, "10 candidates, but 1"),
+        ({"weights": np.zeros(6), "allowed": np.ones(6)}, "5 keys"),
+    ],
+)
+def test_what_does_not_fit_is_refused(target: TokenSequence, change: dict, says: str) -> None:
+    steps = [bars(5, seed=row) for row in range(5)]
+    with pytest.raises(ValueError, match=says):
+        steps_figure([replace(steps[0], **change), *steps[1:]], target, target)
+    with pytest.raises(ValueError, match="4 steps and 5 tokens"):
+        steps_figure(steps[1:], target, target)

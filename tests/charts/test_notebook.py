@@ -12,13 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import transformer
 from charts import notebook
 from charts.canvas import module as canvas
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import unpack
-from glassformer.notebook import attention_grid, attention_lines, attention_map, steer
-from transformer.interventions.steering import steering_effect
+from glassformer.notebook import attention_grid, attention_lines, attention_map
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,14 +101,6 @@ def test_a_call_that_leaves_something_out_says_what(causal_view) -> None:
         attention_map(weights, ["a"], layer=2)
 
 
-def test_steering_is_a_table_with_its_controls(tiny_checkpoint) -> None:
-    trace = transformer.trace(tiny_checkpoint("gpt"), "The cat sat on the mat.")
-    edit = "steer:decoder.1.residual=4 prompts The dogs sleep. ||| The dog sleeps."
-    table = steer(trace, edit, controls=2)
-    assert table["kl"].tolist() == [row["kl"] for row in steering_effect(trace, edit, seeds=(1, 2)).records()]
-    assert list(table) == ["seed", "change", "kl", "gains", "gain", "text"]
-
-
 def test_where_nothing_draws_a_view_is_text() -> None:
     """The library works without ``charts``: a notebook then shows the view as text."""
     code = """
@@ -127,14 +117,3 @@ print(repr(view))
 """
     result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert result.stdout.strip() == "AttentionView(encoder.layers.0.self_attention: 2 heads, 1 query × 1 key tokens)"
-
-
-def test_a_trace_says_what_it_holds_and_escapes_what_was_typed() -> None:
-    from transformer.runs.traces import Trace
-    from transformer.text.tokens import Token, TokenSequence
-
-    typed = TokenSequence((Token(index=0, id=0, text="<b>", display="<b>"),))
-    trace = Trace({}, source=typed, target=None, prediction=None, text="<i>", notes=("cut & dried",))
-    shown = trace._repr_html_()
-    assert "&lt;i&gt;" in shown and "cut &amp; dried" in shown and "<i>" not in shown
-    assert repr(trace) == "Trace(0 activations, answer '<i>')"

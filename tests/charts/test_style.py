@@ -1,14 +1,17 @@
-"""Colours, numbers and axes."""
+"""Colours, numbers and axes; a figure as a plain dictionary equals Plotly's own."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from plotly.subplots import make_subplots
 
-from charts.toolkit import numbers, shades, style
+from charts.toolkit import numbers, shades, sheet, style
+from charts.toolkit.sheet import Sheet, bar, place_side_by_side, scatter, stack_panels, stacked_height
 from tests.conftest import ROOT
 
 
@@ -28,35 +31,27 @@ def _oklab(colour: str) -> np.ndarray:
     )
 
 
-def test_sequential_scale_is_perceptually_even():
+def test_sequential_scale_is_perceptually_even_and_holds_no_grey_that_could_be_a_masked_cell():
     points = np.array([_oklab(colour) for colour in style.SEQUENTIAL])
     steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
     assert np.all(np.diff(points[:, 0]) > 0.03), "every step must be clearly lighter"
     assert steps.max() / steps.min() < 1.2
+    assert min(np.hypot(*point[1:]) for point in points) > 0.05
 
 
-def test_sequential_scale_holds_no_grey_that_could_be_a_masked_cell():
-    assert min(np.hypot(*_oklab(colour)[1:]) for colour in style.SEQUENTIAL) > 0.05
-
-
-def test_diverging_scale_is_symmetric_around_a_neutral_middle():
-    points = np.array([_oklab(colour) for colour in style.DIVERGING])
-    middle = len(points) // 2
-    assert np.hypot(*points[middle][1:]) < 0.01
-    np.testing.assert_allclose(points[:middle, 0], points[:middle:-1, 0], atol=0.03)
-    assert np.all(np.diff(points[: middle + 1, 0]) > 0)
-    assert np.all(points[:middle, 2] < 0), "negative is blue"
-    assert np.all(points[middle + 1 :, 2] > 0), "positive is orange"
-
-
-def test_on_a_dark_page_zero_is_the_background_and_both_arms_grow_lighter() -> None:
+@pytest.mark.parametrize(("scale", "outward"), [(style.DIVERGING, -1), (style.DIVERGING_ON_DARK, 1)])
+def test_diverging_scales_are_symmetric_around_their_ground(scale, outward):
+    """On a dark page zero is the background, and both arms grow lighter instead of darker."""
     theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]["dark"]
-    points = np.array([_oklab(colour) for colour in style.DIVERGING_ON_DARK])
+    points = np.array([_oklab(colour) for colour in scale])
     middle = len(points) // 2
-    assert style.DIVERGING_ON_DARK[middle] == theme["backgroundColor"].lower()
+    if outward < 0:
+        assert np.hypot(*points[middle][1:]) < 0.01, "neutral"
+    else:
+        assert scale[middle] == theme["backgroundColor"].lower()
     np.testing.assert_allclose(points[:middle, 0], points[:middle:-1, 0], atol=0.03)
-    assert np.all(np.diff(points[middle:, 0]) > 0.04)
-    assert np.all(points[:middle, 2] < 0) and np.all(points[middle + 1 :, 2] > 0)
+    assert np.all(outward * np.diff(points[middle:, 0]) > (0.04 if outward > 0 else 0))
+    assert np.all(points[:middle, 2] < 0) and np.all(points[middle + 1 :, 2] > 0), "blue, then orange"
 
 
 @pytest.mark.parametrize(
@@ -104,11 +99,6 @@ def test_numbers_have_the_signs_of_the_language(in_french):
     assert figure.layout.separators == ",\u202f"
 
 
-def test_percent_in_english_and_signs_of_an_unknown_language():
-    assert numbers.percent(0.43) == "43%"
-    assert numbers.whole(6000, language="xx-nothing") == "6,000"
-
-
 @pytest.mark.parametrize(
     ("values", "texts"),
     [
@@ -129,19 +119,13 @@ def test_escape_leaves_nothing_that_plotly_would_interpret():
     assert style.escape("$a$ %{x} & \n") == "&#36;a&#36; &#37;{x} &amp; ⏎"
 
 
-def test_symmetric_limit():
-    assert style.symmetric_limit(np.array([-3.0, 2.0]), np.array([1.0])) == 3.0
-    assert style.symmetric_limit(np.zeros(3)) == 1.0
-    assert style.symmetric_limit(np.array([np.nan, -0.5])) == 0.5
-
-
 def test_token_axis_keeps_a_repeated_word_twice_and_escapes_it(tokens):
-    axis = style.token_axis(tokens, title="token")
+    axis = style.label_axis(tokens.displays, title="token")
     assert axis["tickvals"] == [0, 1, 2, 3, 4, 5, 6]
     assert axis["ticktext"][0] == "&lt;s&gt;"
     assert axis["ticktext"][1] == axis["ticktext"][6] == "·the"
     assert axis["autotickangles"][0] == 0
-    assert style.token_rows(tokens, title="token")["range"] == [6.5, -0.5]
+    assert style.label_rows(tokens.displays, title="token")["range"] == [6.5, -0.5]
 
 
 def test_ink_is_white_on_dark_and_black_on_bright():
@@ -151,6 +135,59 @@ def test_ink_is_white_on_dark_and_black_on_bright():
     assert shades.ink(0.0, colours=style.DIVERGING) == shades.ink(1.0, colours=style.DIVERGING) == "#FFFFFF"
 
 
-def test_rows_height_grows_with_rows_and_stays_small_for_few():
-    assert style.rows_height(1) < style.rows_height(10) < style.rows_height(100)
-    assert style.rows_height(2) < 250
+# ---- figures as plain dictionaries -----------------------------------------------------------------------------------
+
+STACKED = (
+    stack_panels(["a", "", "c"], heights=[100, 50, 150], gap=30),
+    {"rows": 3, "shared_xaxes": True, "row_heights": [100, 50, 150], "vertical_spacing": 30 / 360},
+    ("yaxis", "xaxis", ["x3", "x3", None]),
+)
+BESIDE = (
+    place_side_by_side(["a", "", "c"], widths=[1, 2, 1], spacing=0.05),
+    {"cols": 3, "shared_yaxes": True, "column_widths": [1, 2, 1], "horizontal_spacing": 0.05},
+    ("xaxis", "yaxis", [None, "y", "y"]),
+)
+
+
+@pytest.mark.parametrize(("sheet_", "grid", "axes"), [STACKED, BESIDE])
+def test_panels_lie_where_plotly_would_put_them(sheet_, grid, axes):
+    ours, theirs, (own, shared, matches) = sheet_.drawn(), make_subplots(**grid), axes
+    for number in ("", "2", "3"):
+        assert ours.layout[own + number].domain == pytest.approx(theirs.layout[own + number].domain)
+    assert [ours.layout[shared + number].matches for number in ("", "2", "3")] == matches
+    named = [note.text for note in ours.layout.annotations]
+    assert named == ["<b>a</b>", "<b>c</b>"], "a panel without a name has no annotation"
+    assert stacked_height([100, 50, 150], gap=30, around=40) == 400
+
+
+def test_traces_and_settings_go_to_their_panel():
+    sheet = Sheet(bar(x=[1], y=[2]), n_rows=2)
+    sheet.add_trace(scatter(x=[1], y=[2]), row=2)
+    sheet.update_yaxes(title_text="both", title_font_size=9)
+    sheet.update_yaxes(title_text="lower", row=2)
+    sheet.add_hline(y=3, line={"width": 1}, row=2)
+    figure = sheet.drawn()
+    assert [(trace.xaxis, trace.yaxis) for trace in figure.data] == [("x", "y"), ("x2", "y2")]
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == ("both", "lower")
+    assert figure.layout.yaxis2.title.font.size == 9, "a later setting keeps its neighbours"
+    assert (figure.layout.shapes[0].xref, figure.layout.shapes[0].yref) == ("x2 domain", "y2")
+
+
+def test_a_misspelt_setting_is_refused():
+    with pytest.raises(ValueError, match="colour"):
+        Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()
+
+
+def test_a_figure_that_is_not_checked_is_the_same(monkeypatch):
+    def drawn():
+        figure = stack_panels(["a", ""], heights=[100, 50])
+        figure.add_trace(bar(x=np.arange(3), y=np.float32([1, 2, 3]), marker={"color": "red"}))
+        figure.add_trace(scatter(x=[1], y=[2], hovertemplate="%{y}"), row=2)
+        figure.update_yaxes(title_text="both", tickvals=(0, 1), range=(0, 3))
+        style.finish(figure, height=300)
+        return json.loads(figure.drawn().to_json())
+
+    checked = drawn()
+    monkeypatch.setattr(sheet, "VALIDATE", False)
+    assert drawn() == checked
+    Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()  # nothing validates the figure here

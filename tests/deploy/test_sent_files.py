@@ -17,18 +17,19 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.harness.app_server import ENTRIES, AppServer
 from tests.harness.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
-from tests.nights import by_day
+from tests.nights import TURN, by_day
 from tests.own_thread import in_own_thread
 from ui.server import sent_files
 
 pytestmark = pytest.mark.slow
 
 BOUNDARY = b"part"
+TODAY = by_day(sorted(ENTRIES), [sorted(ENTRIES)[TURN % len(ENTRIES)]])  # one entry in every run, both at night
 LARGE = 90_000_000  # bytes: the weights of a checkpoint
 IN_ALL_MB = 400
 
 
-@pytest.fixture(scope="module", params=sorted(ENTRIES))
+@pytest.fixture(scope="module", params=TODAY)
 def server(request: pytest.FixtureRequest) -> Iterator[AppServer]:
     environment = {"GLASSFORMER_UPLOADS_MB": str(IN_ALL_MB), "OMP_NUM_THREADS": "1"}
     with AppServer(request.param, environment=environment) as server:
@@ -79,7 +80,6 @@ async def put_at_once(server: AppServer, paths: Sequence[str], body: bytes) -> C
     return Counter(await asyncio.gather(*(asyncio.to_thread(put, server, path, body) for path in paths)))
 
 
-@pytest.mark.parametrize("server", by_day(sorted(ENTRIES), ["streamlit run"]), indirect=True)
 def test_many_large_files_at_once_are_bounded(server: AppServer) -> None:
     """Limits hold for one visitor and for many; after they leave, the space is free again."""
     body = multipart(LARGE)
@@ -118,7 +118,6 @@ def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer
     in_own_thread(asyncio.run, attack())
 
 
-@pytest.mark.parametrize("server", by_day(sorted(ENTRIES), ["streamlit run"]), indirect=True)
 def test_files_that_are_announced_and_not_sent_take_no_space_from_others(server: AppServer) -> None:
     def announce(path: str) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
@@ -165,7 +164,6 @@ def test_an_upload_that_goes_on_for_too_long_is_given_up(monkeypatch: pytest.Mon
     assert error.value.status_code == 408 and not sent_files._uploads
 
 
-@pytest.mark.parametrize("server", by_day(sorted(ENTRIES), ["deploy.serve"]), indirect=True)
 def test_a_page_says_that_its_file_was_refused(server: AppServer) -> None:
     async def refused() -> list[str]:
         async with visitor(server) as session:

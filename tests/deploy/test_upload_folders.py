@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.harness.app_server import ENTRIES, AppServer
 from tests.harness.browser_session import BrowserSession
 from tests.nights import by_day
@@ -31,44 +35,48 @@ def folders(temporary: Path) -> set[Path]:
     return {path for path in temporary.glob("glassformer-uploads-*") if path.is_dir()}
 
 
-def start(running: ExitStack, entry: str, temporary: Path, checkpoints: Path) -> tuple[AppServer, set[Path]]:
-    """Return a server with a stored upload, and its upload folder."""
-    before = folders(temporary)
-    environment = {"TMPDIR": str(temporary), "OMP_NUM_THREADS": "1", "GLASSFORMER_CHECKPOINTS": str(checkpoints)}
-    server = running.enter_context(AppServer(entry, environment=environment))
-
-    async def visit() -> None:
-        async with BrowserSession(server.base) as session:
-            await session.open("checkpoint", {"checkpoint": UPLOAD})
-
-    in_own_thread(asyncio.run, visit())
-    own = folders(temporary) - before
-    for folder in own:
-        (folder / UPLOAD).mkdir()
-        (folder / UPLOAD / "model.safetensors").write_bytes(b"x" * 1000)
-    return server, own
-
-
-def end(server: AppServer, number: signal.Signals) -> None:
-    server._process.send_signal(number)
-    server._process.wait(timeout=60)
+@contextmanager
+def process_with_folder(temporary: Path, before: set[Path]) -> Iterator[tuple[subprocess.Popen, set[Path]]]:
+    """Run what a server runs about its folder, without the server; yield it and its folder."""
+    code = "from ui.server import upload_folders as f; f.remove_folders_at_sigterm(); print(f.new_folder()); input()"
+    streams = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": ROOT}
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    with subprocess.Popen([sys.executable, "-c", code], env=environment, **streams) as process:
+        try:
+            process.stdout.readline()
+            (own,) = folders(temporary) - before
+            (own / UPLOAD).mkdir()
+            yield process, {own}
+        finally:
+            process.kill()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", by_day(sorted(ENTRIES), ["streamlit run"]))  # for both, see also test_ending.py
 def test_what_a_server_leaves(entry: str, tmp_path: Path, checkpoints_folder: Path) -> None:
-    with ExitStack() as running:
-        killed, one = start(running, entry, tmp_path, checkpoints_folder)
-        stays, two = start(running, entry, tmp_path, checkpoints_folder)
-        assert len(one) == len(two) == 1 and folders(tmp_path) == one | two
-        end(killed, signal.SIGKILL)
+    async def visit(server: AppServer) -> None:
+        async with BrowserSession(server.base) as session:
+            await session.open("checkpoint", {"checkpoint": UPLOAD})
+
+    with process_with_folder(tmp_path, set()) as (killed, one), process_with_folder(tmp_path, one) as (stays, two):
+        killed.kill()
+        killed.wait()
         assert folders(tmp_path) == one | two, "nobody could remove it"
-        third, three = start(running, entry, tmp_path, checkpoints_folder)
-        assert folders(tmp_path) == two | three, (
-            "of the server that was killed nothing is left, of the other everything"
-        )
-        for server in (stays, third):
-            end(server, signal.SIGTERM)
+        environment = {
+            "TMPDIR": str(tmp_path),
+            "OMP_NUM_THREADS": "1",
+            "GLASSFORMER_CHECKPOINTS": str(checkpoints_folder),
+        }
+        with AppServer(entry, environment=environment) as server:
+            in_own_thread(asyncio.run, visit(server))
+            three = folders(tmp_path) - one - two
+            assert len(three) == 1 and folders(tmp_path) == two | three, "only what was abandoned is removed"
+            (*three,)[0].joinpath("file").write_text("x")
+            server._process.send_signal(signal.SIGTERM)
+            server._process.wait(timeout=60)
+        assert folders(tmp_path) == two
+        stays.terminate()
+        stays.wait()
     assert not list(tmp_path.glob("glassformer-uploads-*"))
 
 

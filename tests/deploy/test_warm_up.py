@@ -60,26 +60,12 @@ def started(checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 def test_it_is_ready_when_the_first_pages_have_run(started: dict) -> None:
     assert started["said"] == "lifespan.startup.complete"
+    assert started["loads"] == 1, "both pages use the same model"
+    assert started["traces"] >= 1 and started["sessions"] == 0, "the visits that warm it up leave no session behind"
+    assert started["frozen"] > 100_000, "everything loaded is excluded from garbage collection"
     assert "torch" in started["modules"]
-    assert started["loads"] == 1  # both pages use the same model
-    assert started["traces"] >= 1
-    assert started["frozen"] > 100_000  # everything loaded is excluded from garbage collection
-
-
-def test_nobody_s_visit_leaves_no_session_behind(started: dict) -> None:
-    assert started["sessions"] == 0
-
-
-def test_the_first_pages_load_nothing_that_only_others_need(started: dict) -> None:
-    assert not set(started["modules"]) & {
-        "altair",
-        "vl_convert",
-        "captum",
-        "matplotlib",
-        "sacrebleu",
-        "sklearn",
-        "scipy",
-    }
+    for_others = ("altair", "vl_convert", "captum", "matplotlib", "sacrebleu", "sklearn", "scipy")
+    assert not set(started["modules"]) & set(for_others)
 
 
 def test_the_settings_of_the_app_hold_from_anywhere(started: dict) -> None:

@@ -42,14 +42,15 @@ export const theme = { ...SHADES, ...HIGHLIGHTS, ...LETTERS, heads: categorical,
 const FOLDER = new URL("payloads/", import.meta.url);
 export const names = readdirSync(FOLDER).map((file) => file.replace(".glas", ""));
 
-// A drawing of a recorded payload, with what is told to Python in `told`.
-export async function drawing(name) {
+// A drawing of a recorded payload, with other metadata where `more` says so; what is told to Python is in `told`.
+export async function drawing(name, more = {}) {
   const payload = await decodePayload(new Uint8Array(readFileSync(new URL(`${name}.glas`, FOLDER))));
+  Object.assign(payload.metadata, more);
   const told = [];
   const panel = { told, theme, live: {}, aborter: new AbortController(), repaint() {}, changed() {} };
   panel.trigger = (event, value) => told.push([event, value]);
   const kind = KINDS[payload.metadata.kind];
   const data = kind.read(payload, null, panel);
-  const scene = (width = 800, more = {}) => kind.scene(data, { ...theme, ...more }, width, { zoom: 1, x: 0, y: 0 });
+  const scene = (width = 800, look = {}) => kind.scene(data, { ...theme, ...look }, width, { zoom: 1, x: 0, y: 0 });
   return { kind, data, scene, told };
 }

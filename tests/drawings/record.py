@@ -13,24 +13,51 @@ import numpy as np
 
 import transformer
 from charts.canvas.attention_heads import HeadWords, attention_heads
-from charts.canvas.attention_maps import attention_lines, attention_map
-from charts.canvas.attention_overview import AnyHead, attention_overview
+from charts.canvas.attention_maps import attention_lines, attention_map, attention_overview, mask_editor
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
-from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map
 from charts.canvas.written_steps import StepBars, written_steps
-from tests.browser.canvas_harness import sequence, view
 from tests.conftest import ROOT
+from tests.figures import sequence
 from transformer.predictions.living_picture_numbers import living_picture_numbers
+from transformer.runs.attention_view import AttentionView
 
 FOLDER = Path(__file__).parent / "payloads"
 WORDS = ["<s>", "·The", "·old", "·man", "."]
 
 
+def view(
+    query: list[str],
+    key: list[str],
+    *,
+    layer: int = 0,
+    n_heads: int = 3,
+    kind: str = "self",
+    causal: bool = False,
+) -> AttentionView:
+    """Return attention in which head h attends about h tokens back, more sharply in deeper layers."""
+    row, column = np.arange(len(query))[:, None], np.arange(len(key))[None, :]
+    heads = np.arange(n_heads)[:, None, None]
+    scores = -(0.25 + 0.25 * layer) * np.abs(row - column - heads + 1) + 1.5 * np.cos(row * (heads + 1) + 2 * column)
+    allowed = (column <= row) if causal else np.ones((len(query), len(key)), dtype=bool)
+    powers = np.exp(scores) * allowed
+    return AttentionView(
+        name=f"decoder.layers.{layer}.{kind}_attention",
+        stack="decoder",
+        layer=layer,
+        kind=kind,
+        weights=(powers / powers.sum(axis=-1, keepdims=True)).astype(np.float32),
+        allowed=allowed,
+        scores=scores.astype(np.float32),
+        query=sequence(query, "target"),
+        key=sequence(key),
+    )
+
+
 def figures() -> dict[str, CanvasFigure]:
     """Return every drawing of the tests, by name."""
-    views = [view(WORDS, WORDS, layer=layer, n_heads=3, kind="self", causal=True) for layer in range(2)]
+    views = [view(WORDS, WORDS, layer=layer, causal=True) for layer in range(2)]
     head = attention_map(views[1], head=2, selected=(3, 1), follow_pointer=True)
     own = views[1].allowed.copy()
     own[4, 0] = False
@@ -74,8 +101,8 @@ def figures() -> dict[str, CanvasFigure]:
         "signed": signed,
         "dense": dense,
         "lines": attention_lines(views[1], heads=[0, 2], selected_token=2),
-        "heads": attention_heads(views, words=names, clear=[(1, 2)], selected=(0, 1)),
-        "overview": attention_overview([views, views[:1]], selected=AnyHead("decoder", "self", 1, 0)),
+        "heads": attention_heads(views, words=names, clear=[(1, 2)], selected=(0, 1), marked={(0, 1): (3, 2)}),
+        "overview": attention_overview([views, views[:1]]).with_metadata(selected=["decoder", "self", 1, 0]),
         "steps": written_steps(bars, tokens=sequence(["·A", "·B"]), key=sequence(["<s>", "·A"]), of="layer 0, head 0"),
         "living_picture": living_picture(),
     }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { layOutLanes } from "../../charts/canvas/source/drawings/living_picture/layout.js";
 import { plainText } from "../../charts/canvas/source/toolkit/sentences.js";
 import { drawing, names, theme } from "./harness.js";
 
@@ -148,6 +149,12 @@ test("lines: heads are switched by number keys, left and right change the side",
   assert.deepEqual(kind.click(data, token), { event: "click", value: { token: 3 } });
 });
 
+test("steps: there is room for the name of every candidate, and of all others", async () => {
+  const { scene } = await drawing("steps");
+  const named = flat(scene().marks).filter(({ align, room }) => align === "right" && room);
+  for (const { text, room } of named) assert.ok(room >= 7 * text.length, `${text} ${room}`);
+});
+
 test("steps: every step is in the file of numbers", async () => {
   const { kind, data } = await drawing("steps");
   const rows = kind.records(data).slice(1);
@@ -176,8 +183,65 @@ test("the living picture goes from beat to beat, follows, opens, unfolds and goe
   clearTimeout(run.rest);
 });
 
+for (const [stop, place] of [
+  ["self_attention", { stack: "encoder", layer: 1, head: 0, token: 2 }],
+  ["unfold cross_attention", { stack: "decoder", kind: "cross", layer: 1, head: 1, token: 1 }],
+  ["end", { stack: "decoder", kind: "cross", layer: 1, head: 0, token: 1 }],
+])
+  test(`a lesson finds the living picture at its stop, ${stop}`, async () => {
+    const { kind, data } = await drawing("living_picture", { begin: { ...place, stop } });
+    const { beat, beats, unfolded, head, place: at } = kind.state(data);
+    assert.deepEqual(at, { stack: place.stack, position: place.token });
+    assert.equal(beat === beats - 1, stop === "end");
+    const inside = unfolded && [unfolded.layer, unfolded.kind, head];
+    assert.deepEqual(inside, stop.startsWith("unfold") ? [1, "cross", 1] : null);
+  });
+
 test("a picture in a file has stripes as shapes, and one on the page as parts of an image", async () => {
   const { scene } = await drawing("living_picture");
   assert.ok(flat(scene().marks).some(({ from }) => from));
   assert.ok(!flat(scene(800, { file: true }).marks).some(({ image }) => image));
+});
+
+test("columns become narrower, with names of at least 11 pixels, before the living picture is wider than its box", async () => {
+  const { data, scene } = await drawing("living_picture");
+  const names = new Set(data.model.stacks.flatMap(({ tokens }) => tokens.map(({ text }) => text)));
+  for (const width of [1200, 500, 360, 240, 150]) {
+    const drawn = scene(width, { room: 600 });
+    const sizes = flat(drawn.marks).flatMap(({ text, size }) => (names.has(text) ? size : []));
+    assert.ok(sizes.length >= 10 && Math.min(...sizes) >= 11, `${width}: ${Math.min(...sizes)}`);
+    // There is a bar to scroll only if it is wider; what it is about can be scrolled to.
+    assert.deepEqual(drawn.size, width > 200 ? [width, 600] : [202, 584]);
+    assert.ok(drawn.about > 0 && drawn.about < drawn.size[0]);
+  }
+});
+
+test("a long sentence leaves layers their numbers before the living picture is wider than its box", () => {
+  const steps = [0, 1, 2].map((layer) => ({ layer, kind: "self_attention" }));
+  const stack = (name, count) => {
+    const tokens = Array.from({ length: count }, () => ({ text: "·words" }));
+    return { name, tokens, steps, layers: 3, gutterTexts: ["cross-attention"] };
+  };
+  const layOut = (...counts) => {
+    const stacks = [stack("encoder", counts[0]), stack("decoder", counts[1])];
+    const model = { stacks, last: stacks[1], written: [], metadata: {} };
+    return layOutLanes(theme, model, { width: 932, height: 422 });
+  };
+  for (const [counts, narrow, isWider] of [
+    [[10, 12], false, false],
+    [[23, 30], true, false],
+    [[40, 50], true, true],
+  ]) {
+    const lay = layOut(...counts);
+    assert.deepEqual([lay.narrow, lay.width > 932], [narrow, isWider], String(counts));
+  }
+});
+
+test("the candidates of the living picture are in it, however low it is", async () => {
+  const { scene } = await drawing("living_picture");
+  for (const room of [272, 288, 300, 340, 420]) {
+    const { places } = scene(800, { room });
+    const tops = places.filter(({ target }) => target?.what === "answer").map(({ rect }) => rect[1]);
+    assert.ok(tops.length > 0 && Math.min(...tops) >= -0.5, `${room}: ${Math.min(...tops)}`);
+  }
 });

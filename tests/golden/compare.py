@@ -19,8 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.golden import readers
-from tests.golden.store import FOLDER, OTHER_ENGINE, TOLERANCE, Recorded, Value, difference, read
-from tests.golden.views import MODELS
+from tests.golden.store import FOLDER, Recorded, Value, difference, read
 
 SAMPLE = 15.0  # seconds of the processor when the values were recorded, after which no more is drawn
 MOST_SHOWN = 60
@@ -49,7 +48,7 @@ def sample(recorded: list[Recorded], seed: int) -> list[Recorded]:
     return [recorded[place] for place in sorted(chosen)]
 
 
-def compare(old: Recorded, tolerance: float) -> list[tuple[str, str]]:
+def compare(old: Recorded) -> list[tuple[str, str]]:
     """Compute a view or a question anew; return every key with what differs, or "" if nothing does."""
     why = "missing"
     try:
@@ -60,7 +59,7 @@ def compare(old: Recorded, tolerance: float) -> list[tuple[str, str]]:
     for pattern, recorded_as in readers.RENAMED:
         now = {re.sub(pattern, recorded_as, key): value for key, value in now.items()}
     before = {f"{old.name} / {name}": value for name, value in old.values.items()}
-    told = {key: difference(value, now[key], tolerance) if key in now else why for key, value in before.items()}
+    told = {key: difference(value, now[key]) if key in now else why for key, value in before.items()}
     return [*told.items(), *((key, "new") for key in now.keys() - before.keys())]
 
 
@@ -86,17 +85,15 @@ def main() -> int:
     if not (asked.all or asked.only):
         chosen = sample(chosen, asked.seed)
         print(f"a sample of {len(chosen)} views and questions, drawn with --seed {asked.seed}")
-    tolerances: dict[str, float] = {}
     for model in dict.fromkeys(one.model for one in chosen):
         was, now = found[model][0], readers.about(model)
         if was["fingerprint"] != now["fingerprint"]:
             print(f"{model} is another checkpoint than the recorded one: {now['fingerprint'][:12]} for")
             print(f"{was['fingerprint'][:12]}. Record it anew, in a commit of its own: tests/golden/record.py {model}")
             return 1
-        tolerances[model] = OTHER_ENGINE if MODELS[model].guest or was != now else TOLERANCE
     removed, changed, count = on_purpose("removed.txt"), on_purpose("changed.txt"), Counter()
     for one in chosen:
-        for key, told in compare(one, tolerances[one.model]):
+        for key, told in compare(one):
             missing = told.startswith("missing")
             if told in ("", "new"):
                 count[told] += 1

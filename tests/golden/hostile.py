@@ -21,7 +21,96 @@ Recipe = Callable[[Path], Any]  # changes a folder, and returns what the door op
 CONFIG, WEIGHTS, TOKENIZER, INDEX = "config.json", "model.safetensors", "tokenizer.json", "model.safetensors.index.json"
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
 TEXT = {**SIZES, "vocab_size": 300, "max_position_embeddings": 64}
-LETTERS = "abcdefghijklmnopqrstuvwxyz.,"
+
+
+# What every run tries, and a word that the refusal must say; ``None`` if it opens
+SAID: dict[str, str | None] = {
+    "upload: weights: two tensors of the same bytes": "complete",
+    "upload: weights: eight bytes, four of them described": "8 bytes",
+    "upload: weights: eight bytes, a hole in front": "begin",
+    "upload: weights: eight bytes, a size below zero": "unexpected",
+    "upload: weights: eight bytes, a truth value as a size": "unexpected",
+    "upload: weights: eight bytes, three offsets": "unexpected",
+    "upload: weights: a pickle": "complete",
+    "upload: weights: NaN": "finite",
+    "upload: config.json is too large": "at most",
+    "upload: config.json is missing": "config.json is missing",
+    "upload: model.safetensors is missing": "model.safetensors is missing",
+    "upload: tokenizer.json is missing": "tokenizer.json is missing",
+    "upload: config.json: {'n_heads': 5}": "divisible",
+    "upload: config.json: half": "JSON",
+    "upload: config.json: {'d_ff': 50}": "(40, 24) in the file but (50, 24) by the config",
+    "upload: config.json: {'n_decoder_layers': 1}": "unknown decoder.layers.1",
+    "upload: config.json: {'n_decoder_layers': 256}": "lacks decoder.layers.2",
+    "upload: config.json: {'d_ff': 1000000000000000}": "numbers but the config asks for",
+    "upload: a vocabulary with: special tokens of other ids": "<pad> the id 1",
+    "upload: a vocabulary with: a hole": "its highest id is 9",
+    "upload: a vocabulary with: a piece of no bytes": "漢字",
+    "folder: nothing": "config.json",
+    "folder: a file": "not a directory",
+    "shards: one lacks its tensors": "lacks",
+    "shards: a tensor is in two": "twice",
+    "shards: one is cut off": "model-00001-of-00002.safetensors",
+    "shards: one named: '../secret.safetensors'": "secret",
+    "hf-gpt2: {'n_layer': 1}": "a layer that config.json does not have",
+    "hf-mistral: {'sliding_window': -3}": "cannot be shown",
+    "hf-llama: {'num_key_value_heads': 3}": "share 3 heads of keys",
+    "hf-llama: {'rope_parameters': {'rope_type': 'su', 'factor': 2.0, 'rope_theta': 10000.0}}": "longrope",
+    "hf-llama: {'rope_parameters': {'rope_type': 'yarn', 'factor': 2.0, 'rope_theta': 1.0}}": "division by zero",
+    "hf-llama: {'rope_parameters': {'rope_type': 'linear', 'rope_theta': 10000.0}}": "factor",
+    "hf-llama: {'rope_parameters': Ellipsis, 'rope_theta': 1e-300}": "finite",
+    "hf-llama: {'rope_parameters': {'rope_type': 'linear', 'factor': 1e-300}}": "finite",
+    "hf-llama: {'rope_parameters': {'rope_type': 'l…actor': [-1, -1, -1, -1, -1]}}": "short_factor",
+    "hf-bert: {'architectures': ['BertForTokenClassification']}": "lacks the weights classifier",
+    "hf-bert: {'vocab_size': 401}": "401",
+    "hf-opt: {'auto_map': {'AutoConfig': 'own.C', 'AutoModelForCausalLM': 'own.M'}}": None,
+    "hf-opt: {'model_type': 'theirs', 'auto_map':…toModelForCausalLM': 'own.M'}}": "code in a folder is not run",
+    **{
+        f"{group}: {name}": word
+        for group in ("config alone", "config alone, not opened")
+        for name, word in {
+            "layers in one of two stacks": "encoder_layers is 10000000",
+            "layers in a nested config": "vision_config.num_hidden_layers is 10000000",
+            "layers in a list of lists": "depths is 10000000",
+            "classes": "num_labels is 100000000",
+            "a vocabulary in a nested config": "text_config.vocab_size is 1099511627776",
+            "positions": "max_position_embeddings is 1099511627776",
+            "a number that no float holds": "rms_norm_eps",
+            "channels": "hidden_size is 1099511627776",
+            "300 deep": "nested more than 20 deep",
+            "code in a backbone": ".auto_map names code of its own",
+            "code in a tower": ".auto_map names code of its own",
+            "code in a list": ".auto_map names code of its own",
+            "a backbone of the hub, DPT": "built from another one",
+            "a backbone of timm": "built from another one",
+            "the default backbone": "built from another one",
+            "a backbone that is described": "built from another one",
+            "a backbone in a part": "built from another one",
+            "LLaVA": "Open its language model alone",
+            "Qwen2 audio": "Open its language model alone",
+            "Whisper": "reads sounds",
+            "Wav2Vec2": "reads sounds",
+        }.items()
+    },
+    "LoRA: of another model": "the adapter changes",
+    "LoRA: rank 1, 20000 × 20001": "but the base has",
+    "LoRA: rank 1, 200000 × 200001": "but the base has",
+    "GGUF: tokens: {'pre': 'viking'}": "viking",
+    "GGUF: an unknown architecture": "rwkv7",
+    "chat template: '{% if'": "refuses the text",
+    "chat template: '{{ 1 / 0 }}'": "refuses the text",
+    """chat template: "{{ ''.__class__.__mro__[1].__subclasses__() }}\"""": "refuses the text",
+    """chat template: "{{ messages[0].update({'a': 1}) }}\"""": "refuses the text",
+    """chat template: "{% include '/etc/passwd' %}\"""": "refuses the text",
+    "tokenizer: settings: {'added_tokens_decoder': {'x': {}}}": "",
+    "tokenizer: settings: {'added_tokens_decoder': {'1': 3}}": "",
+    "tokenizer: settings: {'pad_token': 3}": "",
+    "image: just too large": "16 million",
+    "run state: a pickle": "whole state",
+    "run state: a bomb": "whole state",
+    "run state: an old bomb": "whole state",
+    "run state: a bomb in a list": "whole state",
+}
 
 
 class Hostile(NamedTuple):
@@ -51,133 +140,69 @@ def _ours(folder: Path, kind: str) -> None:
     transformer.save(folder, transformer.build_model(config), tokenizer, card="# A card\n")
 
 
-def _theirs(folder: Path, name: str, **fields: Any) -> None:
-    """Write a tiny model of ``transformers``; its tokenizer knows single characters."""
-    import torch
-    import transformers
+def _theirs(folder: Path, kind: str, **changes: Any) -> None:
+    """Write a tiny model of ``transformers``, one of the tables of the tests."""
+    from tests.foreign_checkpoints import any_checkpoint
 
-    model = getattr(transformers, name)
-    torch.manual_seed(0)
-    model(model.config_class(**fields)).save_pretrained(folder)
-    if "Bert" in name:
-        pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *("##" + letter for letter in LETTERS)]
-        kind = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##"}
-        kind |= {"max_input_chars_per_word": 100, "vocab": {piece: id for id, piece in enumerate(pieces)}}
-        split, special, settings = {"type": "Whitespace"}, pieces[:5], {"tokenizer_class": "BertTokenizer"}
-    else:
-        from tokenizers.pre_tokenizers import ByteLevel
-
-        vocabulary = {piece: id for id, piece in enumerate(["<pad>", "</s>", "<s>", *sorted(ByteLevel.alphabet())])}
-        kind = {"type": "BPE", "vocab": vocabulary, "merges": []}
-        split = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-        special = ["<pad>", "</s>", "<s>"]
-        settings = {"tokenizer_class": "PreTrainedTokenizerFast", "pad_token": "<pad>", "eos_token": "</s>"}
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    added = [{"id": id, "content": content, **flags} for id, content in enumerate(special)]
-    parts = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None}
-    content = {**parts, "pre_tokenizer": split, "post_processor": None, "decoder": None, "model": kind}
-    _write(folder, TOKENIZER, content)
-    _write(folder, "tokenizer_config.json", settings)
-
-
-def _image(folder: Path, name: str, **fields: Any) -> None:
-    import transformers
-
-    _theirs(folder, name, **{**SIZES, "image_size": 32, "patch_size": 8, **fields})
-    for file in (TOKENIZER, "tokenizer_config.json"):
-        (folder / file).unlink()
-    processor = transformers.ViTImageProcessorPil(size={"height": 32, "width": 32})
-    (folder / "preprocessor_config.json").write_text(json.dumps(processor.to_dict(), default=str))
+    any_checkpoint(kind, folder.parent, **changes).rename(folder)
 
 
 def _lora(folder: Path) -> None:
-    from safetensors.numpy import load_file, save_file
+    from tests.foreign_checkpoints import guest_checkpoint, write_adapter
 
-    _theirs(folder / "base", "LlamaForCausalLM", **TEXT)
-    stored = {}
-    for name, matrix in load_file(folder / "base" / WEIGHTS).items():
-        if "q_proj" in name:
-            module = f"base_model.model.{name.removesuffix('.weight')}"
-            stored |= {f"{module}.lora_A.weight": matrix[:2].copy(), f"{module}.lora_B.weight": matrix[:, :2].copy()}
-    fields = {"peft_type": "LORA", "r": 2, "lora_alpha": 8, "base_model_name_or_path": "base", "bias": "none"}
-    (folder / "adapter").mkdir()
-    _write(folder / "adapter", "adapter_config.json", fields)
-    save_file(stored, folder / "adapter" / "adapter_model.safetensors")
+    write_adapter(folder / "adapter", guest_checkpoint("llama", folder).rename(folder / "base"), "q_proj")
 
 
 def _shards(folder: Path) -> None:
     """Two shards, and a file beside the folder that must not be read."""
-    from safetensors.numpy import load_file, save_file
+    import transformers
 
-    _theirs(folder / "model", "GPT2LMHeadModel", n_embd=32, n_layer=2, n_head=4, n_positions=64, vocab_size=300)
-    tensors = load_file(folder / "model" / WEIGHTS)
-    (folder / "model" / WEIGHTS).rename(folder / "secret.safetensors")
-    placed = {name: f"model-0000{1 + place % 2}-of-00002.safetensors" for place, name in enumerate(sorted(tensors))}
-    for shard in set(placed.values()):
-        save_file({name: tensors[name] for name, file in placed.items() if file == shard}, folder / "model" / shard)
-    _write(folder / "model", INDEX, {"metadata": {}, "weight_map": placed})
+    from tests.foreign_checkpoints import guest_checkpoint
 
-
-GGUF_KEYS: dict[str, Any] = {
-    "context_length": 64, "embedding_length": 32, "feed_forward_length": 48, "block_count": 2,
-    "attention.head_count": 4, "attention.head_count_kv": 4, "attention.layer_norm_rms_epsilon": 1e-6,
-}  # fmt: skip
+    path = guest_checkpoint("gpt2", folder).rename(folder / "model")
+    model = transformers.GPT2LMHeadModel.from_pretrained(path)
+    (path / WEIGHTS).rename(folder / "secret.safetensors")
+    model.save_pretrained(path, max_shard_size="100KB")
 
 
-def _gguf(folder: Path, entries: Mapping[str, Any] | None = None, **changes: Any) -> None:
-    """Write a GGUF file of a small Llama; ``changes`` are keys, with ``__`` for a dot."""
-    import gguf
-    import numpy as np
+def gguf(entries: Mapping[str, Any] | None = None, template: str | None = None, **changes: Any) -> Recipe:
+    """Write a GGUF file of a small Llama with other ``entries`` of its tokenizer.
 
-    writer = gguf.GGUFWriter(str(folder / "model.gguf"), "llama")
-    pieces = ["<pad>", "</s>", *sorted(gguf_alphabet())]
-    tokens = {"model": "gpt2", "pre": "gpt-2", "tokens": pieces, "merges": ["a b"], "eos_token_id": 1}
-    keys = {f"llama.{name}": value for name, value in GGUF_KEYS.items()}
-    keys |= {f"llama.{name.replace('__', '.')}": value for name, value in changes.items()}
-    keys |= {f"tokenizer.ggml.{name}": value for name, value in (tokens | dict(entries or {})).items()}
-    for name, value in keys.items():
-        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
-        add[type(value)](name, value)
-    shapes = {"attn_q": (32, 32), "attn_k": (32, 32), "attn_v": (32, 32), "attn_output": (32, 32)}
-    shapes |= {"attn_norm": (32,), "ffn_norm": (32,), "ffn_gate": (48, 32), "ffn_up": (48, 32), "ffn_down": (32, 48)}
-    all_shapes = {f"blk.{layer}.{name}": shape for layer in (0, 1) for name, shape in shapes.items()}
-    all_shapes |= {"token_embd": (len(pieces), 32), "output_norm": (32,), "output": (len(pieces), 32)}
-    chance = np.random.default_rng(0)
-    for name, shape in all_shapes.items():
-        writer.add_tensor(f"{name}.weight", chance.normal(size=shape).astype(np.float32))
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    ``changes`` are other keys, with ``__`` for a dot.
+    """
+
+    def make(folder: Path) -> None:
+        from tests.transformer.guests.gguf_files import token_keys, write_gguf
+        from tests.transformer.guests.tiny_guests import MORE, network
+        from tests.transformer.text.foreign_folders import byte_level
+
+        backend = byte_level(special=("<pad>", "</s>"))
+        name, fields = MORE["llama"]
+        model = network(name, {**fields, "vocab_size": backend.get_vocab_size()})
+        tokens = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=1) | dict(entries or {})
+        write_gguf(folder / "model.gguf", model, tokens=tokens, template=template, **changes)
+
+    return make
 
 
-def gguf_alphabet() -> list[str]:
-    """Return the characters that stand for bytes, and one pair of them."""
-    from tokenizers.pre_tokenizers import ByteLevel
-
-    return [*ByteLevel.alphabet(), "ab"]
-
-
-GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64, "vocab_size": 300}
-NEO = {"hidden_size": 4, "num_layers": 2, "num_heads": 1, "attention_types": [[["global"], 2]], "vocab_size": 300}
+NEO = {"hidden_size": 4, "num_heads": 1, "attention_types": [[["global"], 2]], "intermediate_size": 4}
 BASES: dict[str, Callable[[Path], object]] = {
-    "": lambda folder: None,
+    "": lambda folder: folder.mkdir(),
     "gpt": partial(_ours, kind="decoder-only"),
     "translator": partial(_ours, kind="encoder-decoder"),
-    "hf-gpt2": partial(_theirs, name="GPT2LMHeadModel", **GPT2),
-    "hf-llama": partial(_theirs, name="LlamaForCausalLM", **TEXT),
-    "hf-bert": partial(_theirs, name="BertForMaskedLM", **TEXT),
-    "hf-opt": partial(_theirs, name="OPTForCausalLM", **TEXT, ffn_dim=48, word_embed_proj_dim=32),
-    "hf-bloom": partial(_theirs, name="BloomForCausalLM", hidden_size=32, n_layer=2, n_head=4, vocab_size=300),
-    "hf-bart": partial(_theirs, name="BartForConditionalGeneration", d_model=32, encoder_layers=2, decoder_layers=2,
-                       encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=48,
-                       vocab_size=300, max_position_embeddings=64),
-    "hf-gpt-neo": partial(_theirs, name="GPTNeoForCausalLM", **NEO, intermediate_size=4, max_position_embeddings=64),
-    "hf-gptj": partial(_theirs, name="GPTJForCausalLM", **{**GPT2, "n_embd": 8, "n_head": 2}, rotary_dim=2),
-    "vit": partial(_image, name="ViTForImageClassification", id2label={0: "cat", 1: "dog"}),
+    "hf-gpt2": partial(_theirs, kind="gpt2"),
+    "hf-llama": partial(_theirs, kind="llama"),
+    "hf-bert": partial(_theirs, kind="bert"),
+    "hf-opt": partial(_theirs, kind="opt"),
+    "hf-bloom": partial(_theirs, kind="bloom"),
+    "hf-bart": partial(_theirs, kind="bart"),
+    "hf-mistral": partial(_theirs, kind="mistral"),
+    "hf-gpt-neo": partial(_theirs, kind="gpt_neo", **NEO),
+    "hf-gptj": partial(_theirs, kind="gptj", n_embd=8, n_head=2, n_inner=32, rotary_dim=2),
+    "vit": partial(_theirs, kind="vit"),
     "lora": _lora,
     "shards": _shards,
-}  # fmt: skip
+}
 
 
 # ---- changes ---------------------------------------------------------------------------------------------------------
@@ -213,10 +238,12 @@ def fields(file: str, changes: Mapping[str, Any]) -> Recipe:
     return make
 
 
-def cut(file: str, share: float) -> Recipe:
+def cut(file: str, kept: float) -> Recipe:
+    """Keep a share of a file, or a whole number of its bytes."""
+
     def make(folder: Path) -> None:
         content = (folder / file).read_bytes()
-        (folder / file).write_bytes(content[: int(len(content) * share)])
+        (folder / file).write_bytes(content[: kept if isinstance(kept, int) else int(len(content) * kept)])
 
     return make
 
@@ -267,17 +294,17 @@ def steps(*recipes: Recipe) -> Recipe:
 
 
 class Bomb:
-    """Its pickle creates a folder when it is read."""
+    """Its pickle ends the process when it is read."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, ("a-pickle-was-run",)
+        return os.abort, ()
 
 
-def bomb(file: str) -> Recipe:
+def bomb(file: str, content: Callable[[], object] = lambda: {"step": Bomb()}, **how: bool) -> Recipe:
     def make(folder: Path) -> None:
         import torch
 
-        torch.save({"step": Bomb()}, folder / file)
+        torch.save(content(), folder / file, **how)
 
     return make
 
@@ -298,6 +325,15 @@ def many(count: int) -> Recipe:
     return safetensors(lambda *_: ({f"t{n}": empty("", [0], 0)[""] for n in range(count)}, b""))
 
 
+def same_bytes(header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header in which two tensors of one shape have the same numbers."""
+    shapes: dict[str, Any] = {}
+    for name, part in header.items():
+        if (first := shapes.setdefault(str(part.get("shape", name)), part)) is not part:
+            return header | {name: first}
+    raise ValueError("all shapes differ")
+
+
 NO_JSON = {"nothing": b"", "a list": b"[]", "null": b"null", "no UTF-8": b"\xff\xfe", "half": b'{"a": ',
            "deep": b"[" * 60_000, "digits": b"9" * 60_000, "NUL": bytes(8)}  # fmt: skip
 NOTES = {f"key {n}": "x" * 20 for n in range(10**5)}
@@ -305,6 +341,7 @@ HEADERS: dict[str, Recipe] = {
     "a length beyond the file": safetensors(lambda h, b: (h, b), length=2**40),
     "no header": safetensors(lambda h, b: (b"", b)),
     "offsets that overlap": safetensors(lambda h, b: ({n: p | {"data_offsets": [0, 48]} for n, p in h.items()}, b)),
+    "two tensors of the same bytes": safetensors(lambda h, b: (same_bytes(h), b)),
     "an offset below zero": safetensors(
         lambda h, b: (h | {"x": {"dtype": "F16", "shape": [1], "data_offsets": [-2, 0]}}, b)
     ),
@@ -320,6 +357,16 @@ HEADERS: dict[str, Recipe] = {
     "an unknown type": safetensors(lambda h, b: ({n: p | {"dtype": ["X9"]} for n, p in h.items()}, b)),
     "lists inside of lists": safetensors(lambda h, b: (b'{"a":' + b"[" * 10**6 + b"]" * 10**6 + b"}", b)),
     "a header that is a list": safetensors(lambda h, b: ([1, 2], b)),
+    **{
+        f"eight bytes, {text}": safetensors(lambda *_, part=part: ({"a": {"dtype": "F32"} | part}, bytes(8)))
+        for text, part in {
+            "four of them described": {"shape": [1], "data_offsets": [0, 4]},
+            "a hole in front": {"shape": [1], "data_offsets": [4, 8]},
+            "a size below zero": {"shape": [-2], "data_offsets": [8, 0]},
+            "a truth value as a size": {"shape": [True, 2], "data_offsets": [0, 8]},
+            "three offsets": {"shape": [2], "data_offsets": [0, 8, 16]},
+        }.items()
+    },
     "a million tensors": many(10**5),
     "as many tensors as a header may name": many(25_000),
     "a million notes": safetensors(lambda h, b: (h | {"__metadata__": NOTES}, b)),
@@ -331,7 +378,7 @@ HEADERS: dict[str, Recipe] = {
     "infinite": tensors(lambda t: {name: values + float("inf") for name, values in t.items()}),
     "another model": tensors(lambda t: {"a": next(iter(t.values()))[:1]}),
     "a pickle": bomb(WEIGHTS),
-    **{f"{kept:.1%} of it": cut(WEIGHTS, kept) for kept in (0, 0.001, 0.5, 0.999)},
+    **{f"{kept:.1%} of it": cut(WEIGHTS, kept) for kept in (0.0, 0.001, 0.5, 0.999)},
     **{f"no tensors, {name}": raw(WEIGHTS, content) for name, content in NO_JSON.items()},
 }  # fmt: skip
 OUR_CONFIGS: tuple[dict[str, Any], ...] = (
@@ -345,6 +392,12 @@ OUR_CONFIGS: tuple[dict[str, Any], ...] = (
     {"vocabulary_size": "9"}, {"vocabulary_size": 301}, {"norm": "post"}, {"norm": ...}, {"task_prefixes": [""]},
     {"..": 1},
 )  # fmt: skip
+FIRST = {"<pad>": 0, "<s>": 1, "</s>": 2, "<mask>": 3}
+ODD_VOCABULARIES = {
+    "special tokens of other ids": {"<s>": 0, "<pad>": 1},
+    "a hole": {**FIRST, "a": 9},
+    "a piece of no bytes": {**FIRST, "漢字": 4},
+}
 OUR_TOKENIZERS: tuple[dict[str, Any], ...] = (
     {"normalizer": {"type": "Replace", "pattern": {"Regex": "(a+)+$"}, "content": ""}}, {"version": "9"},
     {"padding": {"strategy": {"Fixed": 10**9}}}, {"post_processor": {"type": "ByteLevel"}}, {"pre_tokenizer": None},
@@ -360,11 +413,17 @@ OUR_TOKENIZERS: tuple[dict[str, Any], ...] = (
     {"decoder": {"type": "ByteLevel", "x": "y" * 10**6}}, {"more": [{}] * 150_000},
     {"added_tokens": [{"id": 5, "content": "0" * 1000}] * 20_000},
 )  # fmt: skip
+# Names that Windows, or any system, takes for another file, a device, a folder or nothing
+FALSE_NAMES = (
+    "../model.safetensors", "/etc/passwd", "..", "", "a/config.json", "config.json\0", "CON", "config.json ",
+    "config.json.", ".", "\n", "model.safetensors/", "C:\\config.json", "C:config.json", "<img src=x>", "a\\b.json",
+    "..\\config.json", r"\\host\share\config.json", "config.json:stream", "config.json::$DATA", "nul.json",
+    "aux.safetensors", "com1.json", "lpt9.txt", "config.json\0.txt", "config?.json", "con<fig>.json", "*.json",
+    "model.safetensors\n",
+)  # fmt: skip
 OTHER_NAMES = (
-    "../model.safetensors", "/etc/passwd", "..", "", "a/config.json", "config.json\0", "CON", ".bashrc", "model.zip",
-    "model.pt", "pytorch_model.bin", "MODEL.PKL", "../../last.ckpt", "mоdel.safetensors", "config.json ", "CONFIG.JSON",
-    "config\u200b.json", "ｃonfig.json", ".", "\n", "model.safetensors/", "C:\\config.json", "config.json\u202e",
-    "<img src=x>", "a" * 5000, "\ud800",
+    *FALSE_NAMES, ".bashrc", "model.zip", "model.pt", "pytorch_model.bin", "MODEL.PKL", "../../last.ckpt",
+    "mоdel.safetensors", "CONFIG.JSON", "config\u200b.json", "ｃonfig.json", "config.json\u202e", "a" * 5000, "\ud800",
 )  # fmt: skip
 
 
@@ -375,8 +434,13 @@ THEIR_CONFIGS: dict[str, tuple[dict[str, Any], ...]] = {
         {"architectures": ["__import__"]}, {"architectures": ["GPT2ForSequenceClassification"]},
         {"auto_map": {"AutoModelForCausalLM": "own.Own"}, "model_type": "own"},
     ),
+    "hf-mistral": ({"sliding_window": -3},),
     "hf-llama": (
         {"num_key_value_heads": 3}, {"head_dim": 9}, {"hidden_size": ...}, {"hidden_size": 10**9},
+        {"rope_parameters": {"rope_type": "su", "factor": 2.0, "rope_theta": 1e4}},
+        {"rope_parameters": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1.0}},
+        {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4}},
+        {"rope_parameters": ..., "rope_theta": 1e-300},
         {"rms_norm_eps": float("nan")}, {"num_hidden_layers": 10**9}, {"num_hidden_layers": -1},
         {"num_attention_heads": 0}, {"num_attention_heads": "x"},
         {"intermediate_size": 10**12}, {"max_position_embeddings": 10**12},
@@ -385,13 +449,17 @@ THEIR_CONFIGS: dict[str, tuple[dict[str, Any], ...]] = {
         {"quantization_config": {"quant_method": "awq"}}, {"quantization_config": {"quant_method": "gptq"}},
         {"quantization_config": {"quant_method": "bitsandbytes"}},
     ),
-    "hf-bert": ({"vocab_size": 301}, {"pad_token_id": 10**9}, {"max_position_embeddings": 10**9}),
+    "hf-bert": (
+        {"vocab_size": 401}, {"pad_token_id": 10**9}, {"max_position_embeddings": 10**9},
+        {"architectures": ["BertForTokenClassification"]},
+    ),
     "hf-opt": (
         {"quantization_config": {"quant_method": "awq"}}, {"architectures": ["OPTForQuestionAnswering"]},
         {"architectures": ["__import__"]}, {"num_hidden_layers": 10**9}, {"num_hidden_layers": 3}, {"hidden_size": 64},
         {"num_attention_heads": "x"}, {"model_type": "marian", "architectures": ["MarianMTModel"]},
         {"model_type": "theirs", "auto_map": {"AutoConfig": "own.C", "AutoModelForCausalLM": "own.M"}},
         {"sub_config": {"auto_map": {"AutoConfig": "own.C"}}},
+        {"auto_map": {"AutoConfig": "own.C", "AutoModelForCausalLM": "own.M"}},
     ),
     # What costs more than its file: layers under other names and in nested configs, and buffers of n² bytes.
     "hf-bloom": ({"n_layer": 10_000_000},),
@@ -407,21 +475,47 @@ PROCESSORS: tuple[dict[str, Any], ...] = (
     {"do_pad": True}, {"size": {"longest_edge": 300}}, {"size": {"height": 10**9, "width": 32}}, {"resample": 17},
     {"image_std": [0.5, 0.0, 0.5]}, {"image_mean": ["a", 0.5, 0.5]}, {"rescale_factor": float("nan")},
 )  # fmt: skip
+MANY_LAYERS = 10_000_000
+CLIP = {"model_type": "clip", "architectures": ["CLIPModel"]}
+DETR = {"model_type": "detr", "architectures": ["DetrModel"]}
+BART = {"model_type": "bart", "architectures": ["BartForConditionalGeneration"], "d_model": 8}
+LLAMA = {"model_type": "llama", "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2, "vocab_size": 64}
+
+
+def nested(depth: int) -> object:
+    return {"text_config": [nested(depth - 1)]} if depth else 1
+
+
 ALONE: dict[str, dict[str, Any]] = {
     "a backbone of the hub, DPT": {"model_type": "dpt", "architectures": ["DPTModel"], "backbone": "evil/x"},
-    "a backbone of the hub, DETR": {
-        "model_type": "detr", "architectures": ["DetrModel"], "backbone": "evil/x", "use_timm_backbone": False,
-        "use_pretrained_backbone": True,
-    },
+    "a backbone of the hub, DETR": {**DETR, "backbone": "evil/x", "use_timm_backbone": False,
+                                    "use_pretrained_backbone": True},
+    "a backbone of timm": {**DETR, "backbone": "resnet50"},
+    "the default backbone": {**DETR, "use_timm_backbone": False},
+    "a backbone that is described": {"model_type": "vitmatte", "architectures": ["VitMatteForImageMatting"],
+                                     "backbone_config": {"model_type": "vitdet"}},
+    "a backbone in a part": {**CLIP, "vision_config": {"more": [{"backbone": "evil/x"}]}},
     "code in a nested config": {
         "model_type": "dpt", "architectures": ["DPTModel"],
         "backbone_config": {"model_type": "own", "auto_map": {"AutoConfig": "own.C"}},
     },
-    "layers in a nested config": {
-        "model_type": "clip", "architectures": ["CLIPModel"], "vision_config": {"num_hidden_layers": 10_000_000},
-    },
+    "layers in a nested config": {**CLIP, "vision_config": {"num_hidden_layers": MANY_LAYERS}},
     "LLaVA": {"model_type": "llava", "architectures": ["LlavaForConditionalGeneration"]},
     "Qwen2 audio": {"model_type": "qwen2_audio", "architectures": ["Qwen2AudioForConditionalGeneration"]},
+    "Whisper": {"model_type": "whisper", "architectures": ["WhisperForConditionalGeneration"]},
+    "Wav2Vec2": {"model_type": "wav2vec2", "architectures": ["Wav2Vec2ForCTC"]},
+    "layers in one of two stacks": {**BART, "encoder_layers": MANY_LAYERS},
+    "layers in a list of lists": {"model_type": "swin", "depths": [2, [MANY_LAYERS]]},
+    "classes": {"model_type": "distilbert", "architectures": ["DistilBertForSequenceClassification"],
+                "num_labels": 10**8},
+    "a vocabulary in a nested config": {**CLIP, "text_config": {"vocab_size": 2**40}},
+    "positions": {**BART, "max_position_embeddings": 2**40},
+    "a number that no float holds": {**LLAMA, "rms_norm_eps": 10**400},
+    "channels": {"model_type": "bloom", "architectures": ["BloomForCausalLM"], "n_layer": 1, "hidden_size": 2**40},
+    "300 deep": {**LLAMA, "more": nested(300)},
+    "code in a backbone": {"model_type": "upernet", "head": {"auto_map": {"AutoBackbone": "modeling.M"}}},
+    "code in a tower": {**CLIP, "vision_config": {"auto_map": {"AutoModel": "modeling.M"}}},
+    "code in a list": {**LLAMA, "more": [{"deeper": {"auto_map": {"AutoModel": "evil/x--modeling.M"}}}]},
 }  # fmt: skip
 
 
@@ -436,6 +530,48 @@ def _wide_positions(folder: Path) -> None:
 def shard(name: object) -> Recipe:
     weights = {"a": "model-00001-of-00002.safetensors", "b": name}
     return lambda folder: _write(folder / "model", INDEX, {"weight_map": weights})
+
+
+def bad_shards(change: Callable[[dict[str, str], dict[str, dict[str, Any]]], None]) -> Recipe:
+    """Change where an index finds each tensor, and which tensors each shard has."""
+
+    def make(folder: Path) -> None:
+        from safetensors.numpy import load_file, save_file
+
+        path = folder / "model"
+        index = json.loads((path / INDEX).read_text(encoding="utf-8"))
+        shards = {file.name: load_file(file) for file in sorted(path.glob("*.safetensors"))}
+        change(index["weight_map"], shards)
+        _write(path, INDEX, index)
+        for name, parts in shards.items():
+            save_file(parts, path / name)
+
+    return make
+
+
+def _all_in_one(places: dict[str, str], shards: dict[str, dict[str, Any]]) -> None:
+    places |= dict.fromkeys(places, min(shards))
+
+
+def _one_twice(places: dict[str, str], shards: dict[str, dict[str, Any]]) -> None:
+    first, second = shards
+    shards[first] |= {min(shards[second]): shards[second][min(shards[second])]}
+
+
+BAD_SHARDS = {
+    "one lacks its tensors": bad_shards(_all_in_one),
+    "a tensor is in two": bad_shards(_one_twice),
+    "one is cut off": lambda folder: cut("model-00001-of-00002.safetensors", 0.99)(folder / "model"),
+}
+
+
+def another_module(folder: Path) -> None:
+    """Write an adapter of a matrix that its base does not have."""
+    from safetensors.numpy import load_file, save_file
+
+    adapter({})(folder)
+    file = folder / "adapter" / "adapter_model.safetensors"
+    save_file({name.replace("q_proj", "c_attn"): matrix for name, matrix in load_file(file).items()}, file)
 
 
 def adapter(changes: Mapping[str, Any], *shape: int) -> Recipe:
@@ -464,6 +600,7 @@ OTHER_SHARDS = (
 ADAPTERS: tuple[dict[str, Any], ...] = (
     {"peft_type": "IA3"}, {"use_dora": True}, {"modules_to_save": ["lm_head"]}, {"r": 3}, {"r": 0}, {"r": 10**9},
     {"base_model_name_or_path": None}, {"base_model_name_or_path": "no/where"}, {"lora_alpha": "x"},
+    {"r": 10**400}, {"r": 10**400, "use_rslora": True}, {"lora_alpha": float("nan")},
 )  # fmt: skip
 HEADER, NAME = struct.pack("<4sIQQ", b"GGUF", 3, 0, 1), struct.pack("<Q1s", 1, b"a")
 LYING_GGUF = {
@@ -476,8 +613,11 @@ LYING_GGUF = {
     "a list without end": HEADER + NAME + struct.pack("<IIQ", 9, 4, 2**62),
     "texts without end": HEADER + NAME + struct.pack("<IIQ", 9, 8, 2**62),
     "a list of lists": HEADER + NAME + struct.pack("<IIQIQ", 9, 9, 1, 9, 1),
-    "a type that nobody knows": HEADER + NAME + struct.pack("<I", 99),
+    "an unknown architecture": HEADER + struct.pack("<Q20sIQ5s", 20, b"general.architecture", 8, 5, b"rwkv7"),
+    "an unknown type": HEADER + NAME + struct.pack("<I", 99),
     "8 million empty texts": HEADER + NAME + struct.pack("<IIQ", 9, 8, 8_000_000) + bytes(64_000_000),
+    "3 million empty texts in two lists": struct.pack("<4sIQQ", b"GGUF", 3, 0, 2)
+    + 2 * (NAME + struct.pack("<IIQ", 9, 8, 1_500_000) + bytes(12_000_000)),
     "an alignment of nothing": HEADER + struct.pack("<Q17sII", 17, b"general.alignment", 4, 0),
 }
 GGUF_CHANGES: tuple[dict[str, Any], ...] = (
@@ -487,17 +627,15 @@ GGUF_CHANGES: tuple[dict[str, Any], ...] = (
 )  # fmt: skip
 
 
-def short_gguf(length: int) -> Recipe:
-    def make(folder: Path) -> None:
-        _gguf(folder)
-        file = folder / "model.gguf"
-        file.write_bytes(file.read_bytes()[:length])
-
-    return make
-
-
 GGUF_TOKENS: tuple[dict[str, Any], ...] = (
     {"pre": "viking"}, {"model": "rwkv"}, {"tokens": ["a"]}, {"merges": ["no such"]},
+)  # fmt: skip
+TEMPLATES = (
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}", "{{ messages[0].update({'a': 1}) }}",
+    "{{ messages.append }}{{ cycler.__init__.__globals__.os.popen('id').read() }}", "{% include '/etc/passwd' %}",
+    "{% for i in range(1000000) %}x{% endfor %}", "{% if", "{{ 1 / 0 }}", "{{ undefined.a }}",
+    "{% set ns = namespace(a='x') %}{% for i in range(40) %}{% set ns.a = ns.a + ns.a %}{% endfor %}{{ ns.a }}",
+    "{% for i in range(99999) %}{{ 'x y ' * 100 }}{% endfor %}",
 )  # fmt: skip
 # For each, some text makes an engine that tries again take an exponential or a quadratic number of paths.
 EXPRESSIONS = (r"(a+)+$", r"(a|aa)+$", r"(.*a){12}$", r"^(a+)+\1$", r"(?=(a+))a*b\1", r"((a{1,300}){1,300}){1,300}",
@@ -564,6 +702,8 @@ IMAGES: dict[str, Callable[[], bytes]] = {
     "half a JPEG": lambda: drawn("JPEG")[:-900],
     "a decompression bomb": lambda: png(60_000, 60_000, bytes(1000)),
     "just too large": lambda: png(4001, 4000, bytes(1000)),
+    "transparent and too large": lambda: png(4000, 4000, bytes(1000), colour=6),
+    "a line of pixels": lambda: png(15_000_000, 1, bytes(1000)),
     "fewer rows than claimed": lambda: png(3000, 3000, bytes(1000)),
     "an unknown chunk for the pixels": lambda: drawn("PNG").replace(b"IDAT", b"IDAX", 1),
     "many scans": lambda: drawn("JPEG") + b"\xff\xda" * 70,
@@ -613,6 +753,11 @@ def _changed(file: str, changes: Iterable[Mapping[str, Any]]) -> dict[str, Recip
     return {short(change): fields(file, change) for change in changes}
 
 
+def _beside_code(recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
+    """Write code of the folder's own, which ends the process, beside each change."""
+    return {name: steps(raw("own.py", b"import os\nos.abort()\n"), recipe) for name, recipe in recipes.items()}
+
+
 def _contents(file: str, contents: Mapping[str, bytes]) -> dict[str, Recipe]:
     return {name: raw(file, content) for name, content in contents.items()}
 
@@ -628,70 +773,59 @@ def _groups() -> Iterator[tuple[str, str, str, Mapping[str, Recipe], str]]:
     yield "upload: weights", "upload", "gpt", HEADERS, ""
     for file, changes in ((CONFIG, OUR_CONFIGS), (TOKENIZER, OUR_TOKENIZERS)):
         yield f"upload: {file}", "upload", "gpt", _changed(file, changes) | _contents(file, NO_JSON), ""
+    entries = {
+        name: {"model/vocab": odd, "model/merges": [], "added_tokens": []} for name, odd in ODD_VOCABULARIES.items()
+    }
+    odd = {name: fields(TOKENIZER, change) for name, change in entries.items()}
+    yield "upload: a vocabulary with", "upload", "gpt", odd, ""
     yield "upload", "upload", "gpt", {f"{file} is too large": raw(file, b" " * (n + 1)) for file, n in most.items()}, ""
-    yield (
-        "upload: another file",
-        "upload",
-        "gpt",
-        {short(name): lambda _, n=name: {n: b"x"} for name in OTHER_NAMES},
-        "",
-    )
+    alone = {short(name): lambda _, n=name: {n: b"x"} for name in OTHER_NAMES}
+    yield "upload: another file", "upload", "gpt", alone, ""
     yield "upload: GPT-2", "upload", "hf-gpt2", _changed(CONFIG, THEIR_CONFIGS["hf-gpt2"]), ""
 
+    needed = {f"{file} is missing": replaced(file, "missing") for file in (CONFIG, TOKENIZER, WEIGHTS)}
+    yield "upload", "upload", "gpt", needed, ""
     for file in (CONFIG, TOKENIZER, WEIGHTS):
         yield "folder", "folder", "gpt", _places(file, *strange) | {f"half of {file}": cut(file, 0.5)}, ""
     yield "folder", "folder", "gpt", _places("README.md", "a pipe", "a device"), ""
     pickles = ("model.pt", "pytorch_model.bin", "model.pth", "model.pkl", "last.ckpt")
+    bombs = {name: steps(replaced(WEIGHTS, "missing"), bomb(name)) for name in pickles}
     for base in ("gpt", "hf-gpt2"):
-        yield (
-            f"{base}: a pickle",
-            "folder",
-            base,
-            {name: steps(replaced(WEIGHTS, "missing"), bomb(name)) for name in pickles},
-            "",
-        )
+        yield f"{base}: a pickle", "folder", base, bombs, ""
     yield "folder", "folder", "", {"nothing": lambda _: None}, ""
     yield "folder", "folder", "gpt", {"a file": lambda _: None}, CONFIG
     yield "folder: translator", "folder", "translator", _changed(CONFIG, TRANSLATORS), ""
 
     for base, changes in THEIR_CONFIGS.items():
-        yield base, "folder", base, _changed(CONFIG, changes), ""
+        yield base, "folder", base, _beside_code(_changed(CONFIG, changes)), ""
     yield "hf-gpt-neo", "folder", "hf-gpt-neo", {"a mask of 20,000² numbers per layer": _wide_positions}, ""
     alone = {name: raw(CONFIG, json.dumps(config).encode()) for name, config in ALONE.items()}
     yield "config alone", "folder", "", alone, ""
+    yield "config alone, not opened", "config", "", alone, ""
     yield "image processor", "folder", "vit", _changed("preprocessor_config.json", PROCESSORS), ""
     yield "hf-gpt2: weights", "folder", "hf-gpt2", HEADERS, ""
     yield "shards: one named", "folder", "shards", {short(name): shard(name) for name in OTHER_SHARDS}, "model"
     yield "shards: index", "folder", "shards", _contents(f"model/{INDEX}", NO_JSON), "model"
+    yield "shards", "folder", "shards", BAD_SHARDS, "model"
     for file in (INDEX, "model-00001-of-00002.safetensors"):
         yield "shards", "folder", "shards", _places(f"model/{file}", *strange[1:]), "model"
     yield "LoRA", "folder", "lora", {short(change): adapter(change) for change in ADAPTERS}, "adapter"
     shapes = {f"rank 1, {n} × {n + 1}": adapter({"r": 1}, n, n + 1) for n in (32, 20_000, 200_000)}
-    yield "LoRA", "folder", "lora", shapes, "adapter"
+    yield "LoRA", "folder", "lora", shapes | {"of another model": another_module}, "adapter"
 
     file = "model.gguf"
     yield "GGUF", "folder", "", _contents(file, {name: lie + bytes(50) for name, lie in LYING_GGUF.items()}), file
-    yield (
-        "GGUF: its bytes up to",
-        "folder",
-        "",
-        {f"{n}": short_gguf(n) for n in (4, 8, 16, 24, 60, 400, 3000, -64)},
-        file,
-    )
-    yield "GGUF", "folder", "", {short(change): partial(_gguf, **change) for change in GGUF_CHANGES}, file
-    yield (
-        "GGUF: tokens",
-        "folder",
-        "",
-        {short(entries): partial(_gguf, entries=entries) for entries in GGUF_TOKENS},
-        file,
-    )
+    beginnings = {f"{n}": steps(gguf(), cut(file, n)) for n in (4, 8, 16, 24, 60, 400, 3000, -64)}
+    yield "GGUF: its bytes up to", "folder", "", beginnings, file
+    yield "GGUF", "folder", "", {short(change): gguf(**change) for change in GGUF_CHANGES}, file
+    yield "GGUF: tokens", "folder", "", {short(entries): gguf(entries) for entries in GGUF_TOKENS}, file
     yield "GGUF", "folder", "", _places(file, "a pipe", "a device"), file
+    yield "chat template", "chat", "", {short(text): gguf(template=text) for text in TEMPLATES}, file
 
     places = _places(TOKENIZER, "missing", "a pipe", "a device")
     recipes = _changed(TOKENIZER, THEIR_TOKENIZERS) | _contents(TOKENIZER, NO_JSON) | places | CHARSMAPS
     yield "tokenizer", "text", "hf-gpt2", recipes, ""
-    yield "tokenizer: settings", "text", "hf-gpt2", _changed("tokenizer_config.json", SETTINGS), ""
+    yield "tokenizer: settings", "text", "hf-gpt2", _beside_code(_changed("tokenizer_config.json", SETTINGS)), ""
     yield "tokenizer", "text", "hf-bert", _changed(TOKENIZER, [ENDLESS]), ""
 
     yield "image", "image", "", {name: lambda _, make=make: make() for name, make in IMAGES.items()}, ""
@@ -699,7 +833,9 @@ def _groups() -> Iterator[tuple[str, str, str, Mapping[str, Recipe], str]]:
     for door in ("trace", "recipe"):
         yield door, door, "", _places("file", *strange), "file"
     yield "recipe", "recipe", "", _contents("file", TOML), "file"
-    pickled = {"a pickle": raw("state", pickle.dumps(Bomb())), "a bomb": bomb("state")}
+    pickled = {"a pickle": raw("state", pickle.dumps(Bomb())), "a bomb": bomb("state"),
+               "an old bomb": bomb("state", _use_new_zipfile_serialization=False),
+               "a bomb in a list": bomb("state", lambda: [*map(float, range(3)), Bomb()])}  # fmt: skip
     yield "run state", "state", "", _contents("state", NO_JSON) | pickled, ""
     yield "opening", "app", "gpt", _contents("opening.toml", TOML), ""
     listed = alone | {"unequal heads": raw(CONFIG, json.dumps(UNEQUAL).encode())} | _contents(CONFIG, NO_JSON)

@@ -75,6 +75,9 @@ def openings(page: str, address: Mapping[str, Any]) -> Iterator[tuple[str, dict[
     yield page, dict(address)
     if page == "compare" and "compare_more" in address:  # the maps, which stood above each of its parts
         yield page, {**address, "compare_more": "maps"}
+    if page == "checkpoint":  # its tabs, which were all drawn
+        for section in ("weights", "settings"):
+            yield page, {**address, "checkpoint view": section}
 
 
 def full_address(app: Any, page: str) -> dict[str, str | list[str]]:
@@ -86,7 +89,7 @@ def full_address(app: Any, page: str) -> dict[str, str | list[str]]:
     address = {name: value for name, value in address.items() if value and value != "-1"}
     keys = {key for where, key in choice.drawn if where == page}
     named = {key: page_state.texts_of(app.session_state[key]) for key in keys if key in app.session_state}
-    named |= app.session_state[page_state._SET].get(page, {})
+    named |= app.session_state[page_state._CHOICES][page].set
     return address | {key: list(texts) for key, texts in named.items() if texts}
 
 
@@ -272,10 +275,8 @@ def opened(model: str) -> Any:
 
 
 def about(model: str) -> dict[str, str]:
-    """Return the digest of weights, config and tokenizer, and whose kernels torch uses on this processor."""
-    import torch
-
-    return {"fingerprint": opened(model).fingerprint, "processor": torch.backends.cpu.get_cpu_capability()}
+    """Return the digest of weights, config and tokenizer."""
+    return {"fingerprint": opened(model).fingerprint}
 
 
 @cache
@@ -405,7 +406,7 @@ def _direct(trace: Any, _: str) -> Answers:
 def _inputs(trace: Any, _: str) -> Answers:
     from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
     from transformer.attribution.leave_one_out import leave_one_out, remove_each
-    from transformer.predictions.quantity import quantity_of
+    from transformer.predictions.target import quantity_of
 
     checkpoint = trace.checkpoint
     quantity = quantity_of(trace, row=_asked(trace))
@@ -437,14 +438,14 @@ def _lens(trace: Any, _: str) -> Answers:
 def _strokes(trace: Any, _: str) -> Answers:
     """Paint three strokes, one after the other, on the first layer's map of the last stack."""
     from transformer.interventions.experiment import experiment
-    from transformer.runs.mask_edits import mask_under, set_cells
+    from transformer.runs.mask_edits import mask_edit, mask_under
 
     stack = trace.stacks[-1]
     view = trace.attention(stack, 0, "self")
-    strokes = (([(3, 1), (3, 2)], False), ([(2, 4), (2, 5)], True), ([(4, 0)], False))
+    strokes = ("block 3-1,3-2", "allow 2-4,2-5", "block 4-0")
     edits = []
-    for number, (cells, allowed) in enumerate(strokes):
-        edits.append(set_cells(stack, layer=0, cells=cells, allowed=allowed))
+    for number, stroke in enumerate(strokes):
+        edits.append(mask_edit(stack, layer=0, mask=stroke))
         yield f"mask {number}", value_of(mask_under(edits, view), "exact")
     found = experiment(trace, edits)
     yield "kl", value_of(found.kl)
@@ -454,17 +455,19 @@ def _strokes(trace: Any, _: str) -> Answers:
 
 def _cells(trace: Any, _: str) -> Answers:
     """The seven steps of three cells: q and k, score, scaled, masked, softmax, weighted values, projected."""
-    from transformer.attention_maps.attention_arithmetic import cell_arithmetic
+    from transformer.attention_maps.attention_path import attention_path
 
     for name, view in _attention_layers(trace):
         for head, row, column in ((0, 1, 0), (1, 3, 2), (0, 4, 4)):
             if row >= len(view.query) or column >= len(view.key):
                 continue
-            cell = cell_arithmetic(trace, view.stack, view.layer, view.kind, head=head, query=row, key=column)
+            path = attention_path(trace, view.stack, view.layer, view.kind, head=head)
+            cell = path.cell(query=row, key=column)
             yield f"{name}.{head}.{row}-{column}.query and key", value_of([cell.query, cell.key])
             yield f"{name}.{head}.{row}-{column}.scores", value_of(cell.scores)
             yield f"{name}.{head}.{row}-{column}.allowed", value_of(cell.allowed, "exact")
-            steps = [cell.dot_product, cell.scaled, cell.score, cell.largest, cell.power, cell.denominator, cell.weight]
+            scaled = cell.dot_product * cell.rule.scale + (cell.bias or 0.0)
+            steps = [cell.dot_product, scaled, cell.score, cell.largest, cell.power, cell.denominator, cell.weight]
             yield f"{name}.{head}.{row}-{column}.steps", value_of(steps)
             yield f"{name}.{head}.{row}-{column}.weights", value_of(cell.weights)
 

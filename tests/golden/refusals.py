@@ -2,14 +2,14 @@
 
     python -m tests.golden.refusals record [WORD ...]   write refusals.json; with words only the inputs named so
     python -m tests.golden.refusals check [WORD ...]    compare today's program with it
-    python -m tests.golden.refusals check --every 12    a sample: every twelfth input
+    python -m tests.golden.refusals check --every 12    a sample: every twelfth input; the date says where it begins
 
 Each input (``tests/golden/hostile.py``) goes through the public door of the program in a process of its own, which has
 a limit of memory and of processor time, and no network. Its outcome is one of
 
 * refused: a sentence of the program's own, or an address whose value is not taken;
 * opened;
-* failed: an error that nobody wrote for a reader;
+* failed: an error that is not written for a reader;
 * stopped: at the limit of time or memory, at the network, or by a signal.
 
 The memory is the largest growth of that process, in steps of 50 MB.
@@ -21,6 +21,7 @@ import argparse
 import json
 import os
 import pickle
+import random
 import re
 import resource
 import shutil
@@ -36,6 +37,7 @@ os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 os.environ |= dict.fromkeys(("HF_HUB_CACHE", "OLLAMA_MODELS", "LM_STUDIO_MODELS"), "/nowhere")
 
 from tests.golden.hostile import BASES, Hostile, corpus
+from tests.nights import DAY
 
 HERE = Path(__file__).resolve().parent
 TABLE, REFUSED_NOW = HERE / "refusals.json", HERE / "refused_now.txt"
@@ -55,6 +57,21 @@ def _folder(path: Path) -> None:
     transformer.load(path)
 
 
+def _config(path: Path) -> None:
+    from transformer.files.layout import config_of
+
+    config_of(path)
+
+
+def _chat(path: Path) -> None:
+    import transformer
+    from transformer.files.chats import with_prompt
+    from transformer.runs.inputs import prompt_ids
+    from transformer.text.prompt import Prompt
+
+    prompt_ids(with_prompt(transformer.load(path), Prompt(True)), "yes")
+
+
 def _text(path: Path) -> None:
     import transformer
 
@@ -67,7 +84,13 @@ def _upload(sent: Any) -> None:
     from transformer.files.received_files import receive
 
     files = sent if isinstance(sent, dict) else {file.name: file.read_bytes() for file in sent.iterdir()}
-    receive(files, Path(tempfile.mkdtemp()))
+    folder = Path(tempfile.mkdtemp())
+    try:
+        receive(files, folder)
+    except ValueError as error:
+        assert str(folder) not in str(error), "a folder of the server is named"
+        assert not list(folder.iterdir()), "something was kept"
+        raise
 
 
 def _image(content: bytes) -> None:
@@ -121,15 +144,18 @@ def _app(folder: Path) -> Outcome:
 
 
 DOORS: dict[str, Callable[[Any], Outcome | None]] = {
-    "folder": _folder, "text": _text, "upload": _upload, "image": _image, "trace": _trace, "recipe": _recipe,
-    "state": _state, "app": _app, "address": lambda asked: _page(*asked),
+    "folder": _folder, "config": _config, "text": _text, "chat": _chat, "upload": _upload, "image": _image,
+    "trace": _trace, "recipe": _recipe, "state": _state, "app": _app, "address": lambda asked: _page(*asked),
 }  # fmt: skip
 
 
 # ---- one input in one process ----------------------------------------------------------------------------------------
 
 
-def _no_network(event: str, arguments: tuple[Any, ...]) -> None:
+def _refuse_network_and_terminal(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "builtins.input":
+        os.write(2, b"asked somebody at the terminal")
+        os.kill(os.getpid(), signal.SIGSYS)
     asked = arguments[1][0] if event == "socket.connect" and isinstance(arguments[1], tuple) else ""
     asked = arguments[0] if event == "socket.getaddrinfo" else asked
     if asked and asked not in ("127.0.0.1", "::1", "localhost"):
@@ -173,7 +199,7 @@ def outcome_of(hostile: Hostile, bases: Path) -> dict[str, Any]:
         return {"outcome": STOPPED, "words": reason, "megabytes": None}
     (outcome, words), megabytes = pickle.loads(content)
     words = re.sub(r"\s+", " ", words.replace("\\", "").replace(f"{folder}/", "").replace(place, "…"))
-    return {"outcome": outcome, "words": words[:80], "megabytes": round(megabytes / STEP) * STEP}
+    return {"outcome": outcome, "words": words, "megabytes": round(megabytes / STEP) * STEP}
 
 
 def _in_child(door: str, opened: Any, writes: int, place: Path) -> None:
@@ -183,7 +209,7 @@ def _in_child(door: str, opened: Any, writes: int, place: Path) -> None:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + GIGABYTES * 10**9,) * 2)
         tempfile.tempdir = str(place)
-        sys.addaudithook(_no_network)
+        sys.addaudithook(_refuse_network_and_terminal)
         before = _megabytes()
         found = _run(door, opened), max(0, _megabytes() - before)
         os.write(writes, pickle.dumps(found))
@@ -195,11 +221,9 @@ def _prepare(chosen: Iterable[Hostile], place: Path) -> Path:
     """Write the sound folders, and import once what each process needs."""
     import transformer  # noqa: F401
 
-    (place / "nothing").mkdir()
     bases, doors = {hostile.base for hostile in chosen}, {hostile.door for hostile in chosen}
-    for base in sorted((bases | {"translator"}) - {""}):
-        (place / base).mkdir()
-        BASES[base](place / base)
+    for base in sorted(bases | {"translator", ""}):
+        BASES[base](place / (base or "nothing"))
     if doors & {"app", "address"}:
         from tests.conftest import open_by_address
 
@@ -223,7 +247,7 @@ def found_now(chosen: list[Hostile]) -> dict[str, dict[str, Any]]:
 
 def problem(was: dict[str, Any], now: dict[str, Any], *, listed: bool) -> str:
     """Return what is worse than it was, or an empty text."""
-    change = f"was {was['outcome']} ({was['words']}), is {now['outcome']} ({now['words']})"
+    change = f"was {was['outcome']} ({was['words']}), is {now['outcome']} ({now['words'][:200]})"
     if now["outcome"] != was["outcome"]:
         allowed = now["outcome"] == REFUSED and (listed or was["outcome"] != OPENED)
         return "" if allowed else change
@@ -239,13 +263,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--every", type=int, default=1, help="only every n-th input")
     asked = parser.parse_args(arguments)
     every = corpus()
-    chosen = [
-        each for each in every[:: asked.every] if not asked.words or any(word in each.name for word in asked.words)
-    ]
+    start = random.Random(DAY).randrange(asked.every)
+    print(f"every input number {start} + {asked.every} n")
+    sample = every[start :: asked.every]
+    chosen = [each for each in sample if not asked.words or any(word in each.name for word in asked.words)]
     table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     found = found_now(chosen)
     if asked.task == "record":
-        table |= found
+        table |= {name: row | {"words": row["words"][:80]} for name, row in found.items()}
         lines = [f"{json.dumps(each.name)}: {json.dumps(table[each.name])}" for each in every if each.name in table]
         TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         return 0

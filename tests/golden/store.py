@@ -12,11 +12,11 @@ import numpy as np
 
 FOLDER = Path(__file__).parent
 MOST = 96  # entries of an array that are kept; of a longer one, as many that are spread over it, and its sums
-TOLERANCE, OTHER_ENGINE = 1e-5, 3e-5  # of the largest absolute value of the array
-# float32 rounds what is near 1, and differences and sums of such numbers may be small: this much may differ always,
-# but never more than this part of the largest value. Below ZERO there is nothing but rounding. Exponentials (p × 10²⁵)
-# carry the rounding of their logarithm.
-ROUNDING, LARGEST_PART, ZERO, EXPONENTIALS = 6e-6, 1e-3, 1e-7, 1e6
+TOLERANCE = 3e-5  # of the largest absolute value of the array; two processors of one kind are up to 2.3e-5 apart
+# Logits of about 10 are rounded at 10⁻⁶ of their size, and differently on every processor; changes of log p are small
+# differences of them: this much may differ always, but never more than this part of the largest value. Below ZERO there
+# is nothing but rounding. Exponentials (p × 10²⁵) carry the rounding of their logarithm.
+ROUNDING, LARGEST_PART, ZERO, EXPONENTIALS = 5e-5, 1e-3, 1e-6, 1e6
 STEPS_PART = 0.02  # part of the entries of a quantised array that may differ by a step
 
 
@@ -57,15 +57,15 @@ def kept_places(size: int) -> np.ndarray:
     return np.unique(np.arange(1, MOST + 1) * 0.6180339887498949 % 1 * size).astype(np.int64)
 
 
-def difference(old: Value, new: Value, tolerance: float) -> str:
-    """Say how two values differ; "" if they are equal within the tolerance."""
+def difference(old: Value, new: Value) -> str:
+    """Say how two values differ; "" if they are equal within ``TOLERANCE``."""
     if old.kind != new.kind or old.shape != new.shape:
         return f"was {old.kind} {old.shape}, is {new.kind} {new.shape}"
     if old.kind == "text":
         return "" if old.entries == new.entries else _first_text(old.entries, new.entries)
     size = int(np.prod(old.shape))
     largest = max(np.abs(old.sums[:2]).max() if old.sums else 0.0, _largest(old.entries))
-    of_floats = max(tolerance * largest, min(ROUNDING, LARGEST_PART * largest))
+    of_floats = max(TOLERANCE * largest, min(ROUNDING, LARGEST_PART * largest))
     if largest > EXPONENTIALS:
         of_floats = LARGEST_PART * largest
     elif largest < ZERO:

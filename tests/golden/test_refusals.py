@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
-from tests.golden.refusals import problem
+from tests.golden.hostile import SAID, corpus
+from tests.golden.refusals import OPENED, REFUSED, found_now, problem
 
 
 def row(outcome: str, megabytes: int = 0) -> dict:
@@ -21,6 +22,19 @@ def test_the_outcome_of_hostile_inputs_is_no_worse_than_recorded(every: str) -> 
     command = [sys.executable, "-m", "tests.golden.refusals", "check", "--every", every]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+
+
+@pytest.fixture(scope="module")
+def found(request: pytest.FixtureRequest) -> dict[str, dict]:
+    """What became of the inputs that this run tries."""
+    tried = {item.callspec.params.get("name") for item in request.session.items if hasattr(item, "callspec")}
+    return found_now([hostile for hostile in corpus() if hostile.name in SAID and hostile.name in tried])
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_every_run_refuses(name: str, found: dict[str, dict]) -> None:
+    word, outcome = SAID[name], found[name]["outcome"]
+    assert outcome == (OPENED if word is None else REFUSED) and (word or "") in found[name]["words"], found[name]
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest import mock
 
+import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,23 +21,41 @@ from streamlit.runtime.media_file_storage import MediaFileStorage
 from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.testing.v1 import AppTest, app_test
 
+from charts.toolkit.payload_bytes import unpack
 from tests.held import held_by, shared_objects
-from tests.nights import kinds_by_day
+from ui.page import page as frame
 from ui.shell import page_state
+from ui.words.texts import common
+
+KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")  # a checkpoint of each kind of model
+PLACES = [  # each kind of attention
+    ("tiny-translator", "encoder", "self"),
+    ("tiny-translator", "decoder", "self"),
+    ("tiny-translator", "decoder", "cross"),
+    ("tiny-gpt", "decoder", "self"),
+    ("tiny-bert", "encoder", "self"),
+    ("tiny-sentiment", "encoder", "self"),
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    kinds_by_day(item for item in items if item.nodeid.startswith("tests/pages/"))
+    """Let a test of several kinds of model run with one of them by day."""
+    for item in items:
+        if item.nodeid.startswith("tests/pages/") and (case := getattr(item, "callspec", None)):
+            kinds = [name for name, value in case.params.items() if isinstance(value, str) and value in KINDS]
+            if kinds and not item.get_closest_marker("sample") and not item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.sample(*kinds))
 
 
 @pytest.fixture
-def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Run a snippet with ``checkpoints/`` pointing to the tiny ones; return what it prints."""
-    (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
+def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Run a page's Python with ``checkpoints/`` pointing to those of the app; return what it prints."""
     monkeypatch.chdir(tmp_path)
 
-    def run(snippet: str) -> str:
-        printed = io.StringIO()
+    def run(page: AppTest | str) -> str:
+        snippet, printed = page if isinstance(page, str) else codes(page)[-1], io.StringIO()
+        if not (tmp_path / "checkpoints").exists():
+            (tmp_path / "checkpoints").symlink_to(os.environ["GLASSFORMER_CHECKPOINTS"])
         with contextlib.redirect_stdout(printed):
             alone, _, _source_of_its_functions = snippet.partition("\n\n\n# ")
             exec(compile(alone, "snippet", "exec"), {})  # the code that the page shows
@@ -49,6 +70,35 @@ def codes(app: AppTest) -> list[str]:
         if (fold.key or "").startswith("code "):
             app.session_state[fold.key] = True
     return [block.value for block in app.run().code]
+
+
+@pytest.fixture
+def open_page(open_app: Callable[..., AppTest], request: pytest.FixtureRequest) -> Callable[..., AppTest]:
+    """Return ``open_page(step="2")``, the module's ``PAGE`` with this address over ``USUAL``."""
+    page, usual = request.module.PAGE, request.module.USUAL
+
+    def opened(**address: object) -> AppTest:
+        app = open_app(page, **{**usual, **address})
+        is_fine(app)
+        return app
+
+    return opened
+
+
+def drawn(app: AppTest, key: str) -> tuple[dict, dict[str, np.ndarray]]:
+    """Return the metadata and the arrays that a drawing of the canvas was sent."""
+    (sent,) = [component.proto.bytes for component in app.get("bidi_component") if component.key == key]
+    return unpack(sent)
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    """Return the numbers of a page that have a label, by their label."""
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def firing_table(app: AppTest) -> pd.DataFrame:
+    """Return the table of where a head fires."""
+    return next(table.value for table in app.dataframe if common("fires.context") in table.value)
 
 
 def with_e(text: str) -> str:
@@ -81,6 +131,15 @@ def open_path(app: AppTest, path: object) -> AppTest:
     """Type a path on the Checkpoint page and open it."""
     app.text_input(key="typed folder").set_value(str(path))
     return next(button for button in app.button if button.label == "Open").click().run()
+
+
+@pytest.fixture
+def frames(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the names of the pages whose frame was drawn, once per run."""
+    names: list[str] = []
+    draw = frame._draw_frame
+    monkeypatch.setattr(frame, "_draw_frame", lambda p, *room, **how: names.append(p.name) or draw(p, *room, **how))
+    return names
 
 
 @pytest.fixture(autouse=True)
@@ -120,11 +179,11 @@ def fragments_draw_no_events(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not drawn, drawn
 
 
-def choose_text(app: AppTest, key: str, *texts: object) -> None:
+def choose_text(app: AppTest, key: str, *texts: object) -> AppTest:
     """Set a control's value as an address does, without drawing the control; the next run draws it."""
     page = app.session_state[page_state._PAGE]
-    kept = app.session_state[page_state._SET]
-    app.session_state[page_state._SET] = {**kept, page: {**kept.get(page, {}), key: tuple(map(str, texts))}}
+    app.session_state[page_state._CHOICES][page].set[key] = tuple(map(str, texts))
+    return app
 
 
 def chosen_texts(app: AppTest, key: str) -> tuple[str, ...]:

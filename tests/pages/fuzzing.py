@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, ButtonGroup, Element, Selectbox, WidgetState
 
-from tests.conftest import ROOT, open_by_address
+from tests.conftest import open_by_address
 from transformer.text.tokenizer import SPECIAL_TOKENS
 from ui.shell import choice
-from ui.shell.focus import Focus
-from ui.shell.navigation import GROUPS
+from ui.shell.focus import NAMES, NO_CHOICES
+from ui.shell.navigation import page_names
 from ui.shell.share import BUTTON
 from ui.words.texts import common
 
-PAGES = tuple(entry.name for group in GROUPS.values() for entry in group if entry.exists)
+PAGES = tuple(page_names())
 SENTENCE = "The old man ___ the sea."
 
 # Texts that a page must never show as typed, because each would be read as markup. Two words are bold, since pages
@@ -137,22 +137,8 @@ def choose(app: AppTest, choices: Sequence[tuple[str, str]]) -> AppTest:
 
 
 def parameters(page: str, checkpoint: str) -> tuple[str, ...]:
-    """Return the names that a page reads from the address: those of its widgets and those in the code."""
-    return tuple(dict.fromkeys((*walk(page, checkpoint).bound, *_in_code())))
-
-
-@cache
-def _in_code() -> tuple[str, ...]:
-    """Find ``asked("…")``, ``address.value("…")`` and the constants …PARAMETER or …_AT of every module."""
-    names = []
-    for path in (*(ROOT / "ui").rglob("*.py"), *(ROOT / "views").rglob("*.py"), *(ROOT / "pages").glob("*.py")):
-        code = path.read_text(encoding="utf-8")
-        names += re.findall(r'(?:asked|address\.values?)\("([^"]+)"', code)
-        names += re.findall(r'^_?\w*(?:PARAMETER|LOOKED_AT|NOTE|FINGERPRINT)\w* = "([^"]+)"', code, re.MULTILINE)
-        for left, right in re.findall(r"^([\w, ]*(?:PARAMETER|NOTE)[\w, ]*) = (.*)$", code, re.MULTILINE):
-            pairs = zip(left.split(", "), re.findall(r'"([^"]*)"', right), strict=False)
-            names += [value for name, value in pairs if name.lstrip("_").endswith(("PARAMETER", "NOTE", "FINGERPRINT"))]
-    return tuple(dict.fromkeys((*(field.name for field in fields(Focus)), *names)))
+    """Return the names that a page reads from the address."""
+    return tuple(dict.fromkeys((*walk(page, checkpoint).bound, *NAMES, *NO_CHOICES, "edit", "mask", "branches")))
 
 
 def elements(app: AppTest | Block) -> Iterator[Element]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 from streamlit.testing.v1 import AppTest
 
-from charts.toolkit.payload_bytes import unpack
-from tests.pages.conftest import said
+from tests.pages.conftest import drawn, said
 from ui.words.texts import page_text
 
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment", "hf-gpt2")
@@ -41,8 +40,8 @@ class View:
 
 
 def shows_the_sentence(app: AppTest, text: str) -> None:
-    (drawn,) = (one.proto.bytes for one in app.get("bidi_component") if one.key == "living picture")
-    read = "".join(token["text"] for token in unpack(drawn)[0]["stacks"][0]["tokens"] if not token["special"])
+    picture, _ = drawn(app, "living picture")
+    read = "".join(token["text"] for token in picture["stacks"][0]["tokens"] if not token["special"])
     assert read
     if text.isascii():  # other characters may be read as bytes
         assert "".join(read.replace("·", " ").split()) == "".join(text.split())
@@ -72,30 +71,32 @@ VIEWS = (
     View("overview", kinds=TRANSLATOR, check=shows_the_sentence),
     View("overview"),
     View("tokens"),
-    *(View("embeddings", {"embeddings section": name}) for name in ("lookup", "neighbours", "training")),
+    *(View("embeddings", {"embeddings section": name}) for name in ("lookup", "map", "analogies", "training")),
     *(View("positions", {"positions view": name}) for name in ("order", "heatmap", "distance")),
     *(View("positions", {"positions view": name}, WRITERS) for name in ("waves", "similarity", "sum")),
     View("attention", check=has_metrics),
-    View("attention", {"attention_section": page_text("attention")["section_trust"]}, KINDS[:4], is_complete),
-    View("attention", {"attention_section": page_text("attention")["section_general"]}),
+    View("attention", {"attention_section": "trust"}, KINDS[:4], is_complete),
+    View("attention", {"attention_section": "general"}),
     View("heads", check=has_a_row_for_each_head),
     View("add_norm"),
+    *(View("add_norm", {"add norm view": name}) for name in ("statistics", "arithmetic", "parameters", "stream")),
     View("feed_forward"),
     View("decoding", check=is_not_markup),
-    View("decoding", {"decoding_section": page_text("decoding")["section"]["tree"]}, WRITERS),
-    View("decoding", {"decoding_section": page_text("decoding")["section"]["alignment"]}, TRANSLATOR),
+    View("decoding", {"decoding_section": "tree"}, WRITERS),
+    View("decoding", {"decoding_section": "alignment"}, TRANSLATOR),
     View("masks"),
     View("masks", {**CROSS, "mask": ["word 1"]}, TRANSLATOR),
     View("surgery"),
     View("surgery", EDITS, TRANSLATOR),
     View("lens"),
-    View("lens", {"lens_view": page_text("lens")["view_author"]}),
+    View("lens", {"lens_view": "author"}),
     View("compare"),
     View("compare", box="second", nothing=page_text("compare")["second_empty"]),
     View("compare", {"compare_mode": "checkpoints"}),
     View("compare", {"compare_mode": "kinds"}),
-    View("training", {"training section": page_text("training")["section"]["step"]}),
+    View("training", {"training section": "step"}),
     View("checkpoint", refuses=False),
     View("lessons", refuses=False),
+    View("lessons", {"exercise": "bugs"}, KINDS[:4]),
     View("by_hand", refuses=False),
 )

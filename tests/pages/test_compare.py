@@ -1,25 +1,31 @@
-"""The Compare page: two sentences, two checkpoints, three kinds of model, for every checkpoint."""
+"""The Compare page: two sentences, two checkpoints, the vector that carries a difference."""
 
 from __future__ import annotations
 
-import shutil
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import transformer
-from charts.canvas.attention_maps import SHIFTED_TITLE
-from charts.toolkit.style import three_digits
-from tests.conftest import ROOT
-from tests.pages.conftest import choose_text, codes, is_fine, said
-from transformer.predictions.comparison import difference_map, head_differences, word_diff
-from ui.words.texts import page_text
-from views.compare.run_comparison import marked
-from views.compare.two_sentences import pairs_to_compare
+from charts.toolkit.style import signed, three_digits
+from tests.pages.conftest import KINDS, choose_text, is_fine, said
+from tests.shipped import SHIPPED
+from tests.transformer.guests.gguf_files import token_keys, write_gguf
+from tests.transformer.guests.hugging_face import build
+from tests.transformer.text.foreign_folders import byte_level
+from transformer.interventions.activation_patching import contrast, patch_grid, recovered_shares
+from transformer.interventions.attribution_patching import estimated_shares
+from transformer.interventions.experiment import same_tokens
+from transformer.predictions.comparison import difference_map, head_differences
+from ui.compute import loading
+from ui.words.texts import model_sentences, page_text
 
 TEXT = page_text("compare")
-PAIRS = pairs_to_compare(TEXT)
-KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
-PIE = "My grandmother bakes apple pie every Sunday."
 SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
 
 
@@ -32,13 +38,8 @@ def with_second(app, sentence):
 def drawn(monkeypatch):
     """Return the titles of the maps, in the order in which they were drawn."""
     maps = []
-    monkeypatch.setattr("views.compare.run_comparison.show_map", lambda figure, **_: maps.append(figure.metadata))
+    monkeypatch.setattr("views.compare.compare_sections.show_map", lambda figure, **_: maps.append(figure.metadata))
     return maps
-
-
-def in_mode(app, mode):
-    choose_text(app, "compare_mode", mode)
-    return app.run()
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)
@@ -58,165 +59,30 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     assert [title.partition(" · ")[0] for title in titles[:4]] == [TEXT["changed_row"], "A", "B", "B − A"]
     assert titles[3] == f"B − A · mean change {change}"
     largest = three_digits(float(head_differences(first, second, stack).max()))
-    choose_text(app, "compare_more", "heads")
-    assert f"The scale ends at the largest value, {largest}" in said(app.run())
-    choose_text(app, "compare_more", "stream")
-    is_fine(app.run())
+    heads = choose_text(app, "compare_more", "heads").run()
+    assert f"The scale ends at the largest value, {largest}" in said(heads)
+    is_fine(choose_text(app, "compare_more", "stream").run())
     assert "differs most: cosine" in said(app)
 
 
-def test_identical_sentences_change_nothing(open_app):
-    app = with_second(open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE), SENTENCE)
-    assert TEXT["same_sentence"] in said(app)
-    choose_text(app, "compare_more", "heads")
-    assert TEXT["heads_equal"] in said(app.run())
-    assert TEXT["heads_largest"].partition("{")[0] not in said(app)
-    choose_text(app, "compare_more", "stream")
-    is_fine(app.run())
-    assert "differs most: cosine" not in said(app)
-
-
-@pytest.mark.parametrize("writes", ["fr", "de"])
-def test_a_pair_sets_both_sentences(open_app, monkeypatch, writes):
-    monkeypatch.setattr("views.compare.two_sentences.guess_language", lambda text: writes)
-    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
-    pair = PAIRS[2]
-    next(button for button in app.button if button.label == pair["label"]).click().run()
-    is_fine(app)
-    assert app.session_state["sentence"] == pair["first"]
-    assert app.text_input(key="second").value == pair["second"]
-    assert pair["shows"] in said(app) and (pair["in_french"] in said(app)) == (writes == "fr")
-
-
 def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):
-    pair, other = PAIRS[1], PAIRS[2]
-    app = open_app("compare", checkpoint="tiny-gpt", sentence=pair["first"])
-    assert app.text_input(key="second").value == pair["second"]
+    first, other = (pair for name, pair in [*model_sentences()["pair"].items()][1:3])
+    app = open_app("compare", checkpoint="tiny-gpt", sentence=first["first"])
+    assert app.text_input(key="second").value == first["second"]
     app.text_input(key="sentence").set_value(other["first"]).run()
     assert app.text_input(key="second").value == other["second"]
     with_second(app, OTHER)
-    app.text_input(key="sentence").set_value(pair["first"]).run()
-    assert app.text_input(key="second").value == OTHER
+    app.text_input(key="sentence").set_value(first["first"]).run()
     app.switch_page("pages/tokens.py").run()
     app.switch_page("pages/compare.py").run()
-    assert app.text_input(key="second").value == OTHER, "it survives a change of page"
-
-
-@pytest.mark.parametrize(("kind", "checkpoint"), [*(("self", name) for name in KINDS), ("cross", "tiny-translator")])
-def test_two_checkpoints(open_app, checkpoint, kind):
-    # Without a place, the page opens on the head that the other pages open on, which may be of cross-attention.
-    address = {"stack": "decoder", "kind": "cross"} if kind == "cross" else {"layer": "1", "head": "1"}
-    app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, **address), "checkpoints")
-    for other in KINDS:
-        if other != checkpoint:
-            app.selectbox(key="other").set_value(other)
-            is_fine(app.run())
-            assert f"B · {other}" in said(app)
-            assert "The most similar is layer" in said(app) or TEXT["heads_none"] in said(app)
-            assert ("has no cross-attention" in said(app)) == (kind == "cross")
-
-
-def test_rows_of_cross_attention_are_the_tokens_predicted(open_app, drawn) -> None:
-    is_fine(open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", kind="cross"))
-    assert [shown["row_title"] for shown in drawn[:3]] == [SHIFTED_TITLE] * 3
-    assert "<s>" not in {shown["rows"][0] for shown in drawn[:3]}
-
-
-def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_folder, tmp_path, monkeypatch, drawn):
-    for name in ("another", "en-fr", "en-fr-tuned"):
-        shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
-    (tmp_path / "en-fr-tuned" / "README.md").write_text("| began as | the checkpoint `en-fr` |\n", encoding="utf-8")
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    app = in_mode(open_app("compare", checkpoint="en-fr-tuned", sentence=SENTENCE, layer="1", head="0"), "checkpoints")
-    is_fine(app)
-    app.selectbox(key="other").set_value("another")
-    is_fine(app.run())
-    same = TEXT["kin_same"].format(head="layer 1, head 0")
-    assert TEXT["kin_other"].format(name="en-fr-tuned", others="**en-fr**") in said(app) and same not in said(app)
-    app.selectbox(key="other").set_value("en-fr")
-    is_fine(app.run())
-    titles = [shown["title"] for shown in drawn[-4:]]
-    assert same in said(app) and "B − A · mean change 0" in titles, "here it is a copy"
-
-
-def test_a_question_for_two_checkpoints_opens_both(open_app, checkpoints_folder, tmp_path, monkeypatch):
-    """The pair is offered only if both are installed."""
-    question = TEXT["checkpoint_pair"]["sharp"]["label"]
-    for name in ("another", "en-fr"):
-        shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    app = in_mode(open_app("compare", checkpoint="another", sentence=SENTENCE), "checkpoints")
-    is_fine(app)
-    assert question not in [button.label for button in app.button]
-    shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "en-fr-sharp")
-    is_fine(app.run())
-    assert TEXT["checkpoint_pair"]["sharp"]["shows"] not in said(app)
-    next(button for button in app.button if button.label == question).click()
-    is_fine(app.run())
-    assert app.session_state["focus"].checkpoint == "en-fr"
-    assert app.selectbox(key="other").value == "en-fr-sharp"
-    assert TEXT["checkpoint_pair"]["sharp"]["shows"] in said(app)
-
-
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_three_kinds(open_app, checkpoint):
-    app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1"), "kinds")
-    is_fine(app)
-    assert f"· {checkpoint}" in said(app), "the focused checkpoint stands for its kind"
-    assert not app.info
-
-
-def test_one_checkpoint_alone_says_what_is_missing(open_app, checkpoints_folder, tmp_path, monkeypatch):
-    shutil.copytree(checkpoints_folder / "tiny-gpt", tmp_path / "tiny-gpt")
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
-    app = in_mode(open_app("compare", checkpoint="tiny-gpt", sentence=SENTENCE), "checkpoints")
-    is_fine(app)
-    assert "only one checkpoint here" in app.info[0].value
-    in_mode(app, "kinds")
-    is_fine(app)
-    assert [box.value for box in app.info] == [TEXT["kind_missing"]] * 2
-
-
-@pytest.mark.parametrize(
-    ("checkpoint", "sentence", "says"),
-    [
-        ("bert-en", PIE, "Change **grandmother** to **grandfather**, and the model still fills in **day**"),
-        ("gpt-en", PIE, "Change **Sunday** to **Monday**, and to the model, the whole text is **"),
-        ("gpt-en", "", "Change **milk** to **tea**, and **milk** disappears from the output"),
-    ],
-)
-def test_the_headline_says_what_becomes_of_the_prediction(open_app, monkeypatch, checkpoint, sentence, says):
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    app = open_app("compare", checkpoint=checkpoint, masked="", **({"sentence": sentence} if sentence else {}))
-    is_fine(app)
-    assert says in said(app)
-    assert TEXT["answer_none"] not in said(app)
-
-
-def test_words_of_one_side_are_marked_where_they_stand():
-    pieces = word_diff("J'aime ce  livre.", "Je n'aime *pas* ce livre.")
-    assert marked(pieces, "removed", "blue") == ":blue-background[J'aime] ce livre\\."
-    assert marked(pieces, "added", "orange") == ":orange-background[Je n'aime \\*pas\\*] ce livre\\."
-    fewer = word_diff("Le chat dort.", "chat dort.")
-    assert marked(fewer, "removed", "blue") == ":blue-background[Le] chat dort\\."
-    assert marked(fewer, "added", "orange") == "chat dort\\."
+    assert app.text_input(key="second").value == OTHER, "what is typed stays, also on another page"
 
 
 def test_the_snippet_prints_the_difference(open_app, run_snippet, drawn):
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, layer="1", head="1")
     with_second(app, OTHER)
-    snippet = next(code for code in codes(app) if "import transformer" in code)
-    change = three_digits(float(run_snippet(snippet).split()[0]))
+    change = three_digits(float(run_snippet(app).split()[-1]))
     assert f"B − A · mean change {change}" in [shown["title"] for shown in drawn]
-
-
-@pytest.mark.parametrize(("mode", "loads"), [("checkpoints", 2), ("kinds", 3)])
-def test_the_snippet_of_several_checkpoints_opens_them_all(open_app, run_snippet, mode: str, loads: int) -> None:
-    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, compare_mode=mode)
-    snippet = next(code for code in codes(app) if "import transformer" in code)
-    printed = run_snippet(snippet)
-    assert len({line.split()[0] for line in printed.splitlines()}) == loads
-    assert "tiny-translator decoder cross 1 (2, " in printed
 
 
 def test_a_layer_of_the_paper_beside_a_llamas(open_app) -> None:
@@ -231,3 +97,133 @@ def test_a_layer_of_the_paper_beside_a_llamas(open_app) -> None:
     assert not (app.dataframe[0].value["differs"] == "≠").any()
     app.selectbox(key="layers_b").set_value("tiny-translator").run()
     assert not app.exception and not app.error
+
+
+@pytest.mark.sample(of=3)
+@pytest.mark.parametrize("name", [path.name for path in SHIPPED if path.name != "vit-digits"])
+def test_every_shipped_checkpoint_opens_on_sentences_in_which_its_heads_differ(open_app, shipped_folder, name) -> None:
+    app = open_app("compare", checkpoint=name)
+    is_fine(app)
+    assert TEXT["same_sentence"] not in said(app)
+    assert "looks most at" in said(app), "in words, where the head that is shown attends in each"
+
+
+def test_the_word_that_looks_is_named_in_both_and_the_factor_is_that_of_their_log_p(open_app, monkeypatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(SHIPPED[0].parent))
+    app = open_app("compare", checkpoint="gpt-en", sentence="My grandmother baked a lemon cake on Sunday afternoon.")
+    (line,) = [element.value for element in app.markdown if "Monday" in element.value and "head" in element.value]
+    bold = re.findall(r"\*\*(.*?)\*\*", line)
+    assert {"·Sunday", "·Monday"} <= {*bold}
+    one, other = (float(found.replace("−", "-")) for found in re.findall(r"−\d+\.\d\d\b", said(app)))
+    (factor,) = (float(found) for text in bold for found in re.findall(r"^\d[\d.]*", text))
+    assert factor == pytest.approx(np.exp(other - one), rel=0.02)
+
+
+CAT, DOG = "The cat sat on the mat.", "The dog sat on the mat."
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def vector_maps(monkeypatch: pytest.MonkeyPatch) -> list:
+    found: list = []
+    monkeypatch.setattr("views.compare.which_vector.show_map", lambda figure, **_: found.append(figure))
+    return found
+
+
+@pytest.fixture
+def open_part(open_app: Open) -> Open:
+    def opened(checkpoint: str, sentence: str = CAT, second: str = DOG, **choices: str) -> AppTest:
+        address = {"checkpoint": checkpoint, "sentence": sentence, "second": second, **choices}
+        app = open_app("compare", compare_more="vectors", **address)
+        is_fine(app)
+        return app
+
+    return opened
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["translator", "gpt"])
+@pytest.mark.parametrize("section", ["tokens", "heads"])
+def test_the_map_is_what_the_library_measures(open_part, tiny_checkpoint, vector_maps, run_snippet, kind, section):
+    app = open_part(f"tiny-{kind}", paths_section=section, paths_tokens="true")
+    both = contrast(transformer.trace(tiny_checkpoint(kind), CAT), DOG)
+    turn = both.most_changed_turn
+    grid = patch_grid(both, turn, heads=section == "heads")
+    places = [place for row in grid for place in row if place is not None]
+    expected = recovered_shares(both, turn, [places])[0]
+    figure = vector_maps[-1]
+    known = np.array([[place is not None for place in row] for row in grid])
+    assert figure.arrays["values"][known] == pytest.approx(expected, abs=1e-5)
+    assert (len(figure.metadata["rows"]), len(figure.metadata["columns"])) == known.shape
+    assert ast.literal_eval(run_snippet(app)) == pytest.approx(expected.tolist(), abs=1e-5)
+    if section == "tokens":
+        app.toggle(key="paths_parts").set_value(True)
+        is_fine(app.run())
+        assert len(vector_maps[-1].arrays["values"]) > len(grid)
+    asked = app.selectbox(key="paths_turn")
+    is_fine(asked.set_value(asked.options[-1]).run())
+    assert not np.array_equal(vector_maps[-1].arrays["values"], figure.arrays["values"]) or len(set(asked.options)) == 1
+
+
+def test_sentences_of_different_lengths_are_explained(open_part: Open, vector_maps: list) -> None:
+    app = open_part("tiny-translator", second="The cat.")
+    assert "as many tokens" in app.info[0].value and not vector_maps
+
+
+def test_a_long_sweep_is_estimated_until_it_is_asked_for(open_part, tiny_checkpoint, vector_maps, monkeypatch) -> None:
+    monkeypatch.setattr("ui.sections.sweeps.LARGE", 0)
+    first, second = "A dog sat on the mat.", "A cat sat on the mat."  # in no other test, whose result would be known
+    app = open_part("tiny-translator", first, second, paths_section="heads")
+    guess = vector_maps[-1]
+    both = contrast(transformer.trace(tiny_checkpoint("translator"), first), second)
+    turn = both.most_changed_turn
+    places = [place for row in patch_grid(both, turn, heads=True) for place in row if place is not None]
+    estimates = estimated_shares(both, turn, [places])[0]
+    assert guess.arrays["values"].ravel() == pytest.approx(estimates, abs=1e-5)
+    strongest = recovered_shares(both, turn, [places])[0][np.argmax(np.abs(estimates))]
+    assert f"measured {signed(float(strongest))}" in said(app), "its error stands beside it"
+    is_fine(app.button(key="sweep start").click().run())
+    assert vector_maps[-1].metadata["value_name"] != guess.metadata["value_name"]
+    assert not any(button.key == "sweep start" for button in app.button)
+
+
+pytest.importorskip("gguf")
+CAT = "The cat sat on the mat."
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    backend = byte_level(special=("<s>", "</s>"))
+    keys = token_keys(backend, "gpt2", pre="gpt-2", bos_token_id=0, eos_token_id=1)
+    model = build("llama 3, biases", vocab_size=backend.get_vocab_size())
+    found = [write_gguf(tmp_path / f"{name}.gguf", model, tokens=keys, packed=name) for name in ("F32", "F16", "BF16")]
+    monkeypatch.setattr(loading, "_typed", {path.name: path for path in found})
+    return found
+
+
+def test_a_third_file_stands_beside_both(open_app, run_snippet, files: list[Path], monkeypatch) -> None:
+    drawn: dict = {}
+    monkeypatch.setattr(
+        "views.compare.compare_sections.show_map", lambda figure, *, key, **_: drawn.update({key: figure})
+    )
+    address = {"checkpoint": "BF16.gguf", "sentence": CAT, "compare_mode": "checkpoints", "other": "F16.gguf"}
+    app = open_app("compare", **address, layer=1, head=2)
+    third = app.selectbox(key="compare_third")
+    assert third.options == ["none", "F32.gguf"], "files of this model alone, and not those that are chosen already"
+    is_fine(third.set_value("F32.gguf").run())
+    original, half, packed = map(transformer.load, files)
+    trace = transformer.trace(packed, CAT, strategy=transformer.Greedy(1))
+    limits = set()
+    for letter, checkpoint in (("", half), (" C", original)):
+        run = same_tokens(trace, checkpoint=checkpoint)
+        change = run.attention("decoder", 1).weights[2] - trace.attention("decoder", 1).weights[2]
+        figure = drawn[f"compare map difference{letter}"]
+        assert figure.arrays["values"] == pytest.approx(change, abs=1e-6)
+        limits.add(figure.metadata["limit"])
+    assert len(limits) == 1, "both differences on one scale"
+    assert {"compare map A", "compare map B", "compare map C", "compare heads", "compare heads C"} <= drawn.keys()
+    columns = next(table.value for table in app.dataframe if "C − A" in table.value.columns)
+    logits = run.values("decoder.logits")[-1] - trace.values("decoder.logits")[-1]
+    assert columns["C − A"].abs().max() <= np.abs(logits).max() + 1e-6
+    assert "KL(A ‖ B)" in said(app) and "KL(A ‖ C)" in said(app)
+    assert run_snippet(app), "its Python names every result"

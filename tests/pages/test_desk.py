@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from html import escape
 
 import pandas as pd
 import pytest
@@ -14,13 +13,11 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import is_fine, said
 from tests.triggers import trigger
 from ui.classroom import class_state as classes
-from ui.classroom import stores
+from ui.classroom import session, stores
 from ui.classroom.attempts import Attempts
 from ui.classroom.class_state import Question
-from ui.shell.guidance.lessons import find_lesson
-from ui.shell.in_class import desk_session, membership
-from ui.words.texts import common, page_text, unmarked
-from views.desk.desk import answer_bars, scores_file
+from ui.words.texts import common, page_text
+from views.desk.desk_sections import answer_bars, scores_file
 
 TEXT = page_text("desk")
 SECRET = "maple-otter-47"
@@ -33,8 +30,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A server with a desk, no class, and no wrong attempts yet."""
     monkeypatch.setenv("GLASSFORMER_INSTRUCTOR", SECRET)
     monkeypatch.delenv("GLASSFORMER_REDIS", raising=False)
-    for module in (desk_session, membership):
-        monkeypatch.setattr(module, "_attempts", Attempts())
+    monkeypatch.setattr(session, "_attempts", Attempts())
     stores.class_store.cache_clear()
     yield
     stores.class_store.cache_clear()
@@ -145,13 +141,6 @@ def test_wrong_codes_are_refused_and_limited(open_app, desk: AppTest) -> None:
     assert len(state(desk).students) == 1, "only the one who guesses waits"
 
 
-def test_a_code_can_be_typed_on_the_lessons_page(open_app, desk: AppTest) -> None:
-    app = open_app("lessons", checkpoint="tiny-translator")
-    app.text_input(key="join code").set_value(code_of(desk).lower()).run()
-    is_fine(app)
-    assert code_of(desk) in bar(app)
-
-
 def test_everybody_to_this_view_and_back_to_the_own_sentence(open_app, desk: AppTest) -> None:
     student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
     desk.switch_page("pages/attention.py").run()
@@ -173,18 +162,6 @@ def test_everybody_to_this_view_and_back_to_the_own_sentence(open_app, desk: App
     is_fine(turn_to(student, "tokens"))
     assert student.session_state["focus"].sentence == OWN
     assert "class own" not in keys(student)
-
-
-def test_the_own_sentence_survives_several_views(open_app, desk: AppTest) -> None:
-    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
-    for page in ("attention", "heads"):
-        desk.switch_page(f"pages/{page}.py").run()
-        desk.button(key="class everybody").click().run()
-        student.run()
-        follow(student, state(desk).view)
-        assert student.session_state["page state: page"] == page
-    student.button(key="class own").click().run()
-    assert student.session_state["focus"].sentence == OWN
 
 
 def test_a_question_from_the_desk_to_the_scores(open_app, desk: AppTest) -> None:
@@ -221,76 +198,12 @@ def test_a_question_from_the_desk_to_the_scores(open_app, desk: AppTest) -> None
     assert "class send" not in keys(students[0].run())
 
 
-def test_a_question_of_a_lesson_is_asked_in_each_language_in_the_same_order(open_app, desk: AppTest) -> None:
-    lesson = {code: find_lesson(LESSON, code) for code in ("en", "fr")}
-    start_lesson(desk)
-    desk.button(key="class ask").click().run()
-    is_fine(desk)
-    number = state(desk).question.step
-    shown = {}
-    for language in ("en", "fr"):
-        app = open_app("tokens", checkpoint="tiny-translator", language=language, **{"class": code_of(desk)})
-        step = lesson[language].steps[number - 1]
-        assert f"**{step.question}**" in [one.value for one in app.markdown]
-        shown[language] = [step.choices.index(option) for option in app.radio[0].options]
-    assert shown["en"] == shown["fr"]
-    assert state(desk).question.answer == str(shown["en"].index(0))
-
-    desk.switch_page("pages/desk.py").run()
-    desk.session_state["focus"] = replace(desk.session_state["focus"], language="fr")
-    desk.run().button(key="desk show_answers").click().run()
-    for option in lesson["fr"].steps[number - 1].choices:
-        assert escape(unmarked(option)) in bars(desk), "the desk is in the instructor's new language, too"
-    scores = pd.read_csv(io.BytesIO(scores_file(code_of(desk), "fr")))
-    assert scores.columns[1] == f"1. {lesson['fr'].steps[number - 1].question}"
-
-
-def start_lesson(desk: AppTest) -> None:
-    """Open the first task of a lesson, from whose page its question is asked."""
-    desk.switch_page("pages/lessons.py").run()
-    desk.button(key=f"start {LESSON}").click().run()
-    desk.switch_page(f"pages/{find_lesson(LESSON).steps[0].page}.py").run()
-
-
-def test_the_task_that_the_instructor_shows_can_be_asked(open_app, desk: AppTest) -> None:
-    ask(desk, "Is it so?", "yes\nno", 1)
-    start_lesson(desk)
-    desk.button(key="class ask").click().run()
-    assert (state(desk).question.lesson, state(desk).question.step) == (LESSON, 1)
-    assert "class ask" not in keys(desk.run()), "it has been asked"
-
-
-def test_the_next_token_is_a_short_text(open_app, desk: AppTest) -> None:
-    student = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
-    desk.segmented_control(key="desk kind").set_value("text").run()
-    desk.text_input(key="desk next answer").set_value("mat")
-    desk.button(key="desk ask").click().run()
-    student.run()
-    next(box for box in student.text_input if box.key.startswith("class text")).set_value(" mat ")
-    next(button for button in student.button if button.label == common("class.send")).click().run()
-    assert state(desk).question.answers == {student_of(state(desk)): "mat"}
-    assert "class change" in keys(student)
-
-
-def student_of(found: classes.Class) -> str:
-    (who,) = found.students
-    return who
-
-
-def test_a_question_needs_options(open_app, desk: AppTest) -> None:
-    ask(desk, "?", "only one", -1)
-    assert [one.value for one in desk.warning] == [TEXT["options_wrong"].format(count=1)]
-    ask(desk, " ", "yes\nno", -1)
-    assert [one.value for one in desk.warning] == [TEXT["prompt_wrong"]]
-    assert not state(desk).questions
-
-
 def test_the_end_deletes_everything_and_tells_everybody(open_app, desk: AppTest) -> None:
     code = code_of(desk)
     student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code})
     desk.button(key="desk end now").click().run()
     is_fine(desk)
-    assert [one.value for one in desk.info] == [TEXT["ended"]]
+    assert [one.value for one in desk.info] == [common("class.over")]
     assert stores.class_store().codes() == [] and scores_file(code, "en") == b""
     student.run()
     assert [one.value for one in student.info] == [common("class.ended")]
@@ -299,38 +212,8 @@ def test_the_end_deletes_everything_and_tells_everybody(open_app, desk: AppTest)
     assert not student.run().info
 
 
-def test_who_leaves_is_deleted_and_may_come_back(open_app, desk: AppTest) -> None:
-    student = open_app("lessons", checkpoint="tiny-translator", **{"class": code_of(desk)})
-    student.button(key="class leave").click().run()
-    assert not state(desk).students and not bar(student)
-    assert [one.value for one in student.info] == [common("class.left")]
-    student.text_input(key="join code").set_value(code_of(desk)).run()
-    assert len(state(desk).students) == 1 and bar(student)
-
-
-def test_the_instructor_removes_a_student_and_closes_the_door(open_app, desk: AppTest) -> None:
-    app = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
-    desk.session_state["desk who"] = True
-    desk.run()
-    assert desk.button(key="desk remove").disabled
-    desk.selectbox(key="desk student").set_value(student_of(state(desk))).run()
-    desk.button(key="desk remove").click().run()
-    is_fine(desk)
-    assert not state(desk).students
-    app.run()
-    assert [one.value for one in app.info] == [common("class.removed", code=f"'{code_of(desk)}'")]
-    assert not bar(app) and app.session_state["focus"].sentence == OWN
-
-    desk.toggle(key="desk door").set_value(True).run()
-    late = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
-    assert [one.value for one in late.info] == [common("class.closed", code=f"'{code_of(desk)}'")]
-    desk.toggle(key="desk door").set_value(False).run()
-    open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
-    assert len(state(desk).students) == 1
-
-
 def test_a_browser_that_comes_back_is_the_same_student(open_app, desk: AppTest, monkeypatch) -> None:
-    monkeypatch.setattr(membership, "browser_token", lambda: "the cookie of one browser")
+    monkeypatch.setattr(session, "browser_token", lambda: "the cookie of one browser")
     before, after = (open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)}) for _ in range(2))
     assert bar(before) == bar(after)
     assert len(state(desk).students) == 1
@@ -342,13 +225,6 @@ def test_a_browser_that_comes_back_is_the_same_student(open_app, desk: AppTest, 
     reloaded = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
     follow(reloaded, state(desk).view)
     assert reloaded.session_state["page state: page"] == "tokens", "a view is opened once"
-
-
-def test_an_instructor_whose_browser_was_closed_goes_on(open_app, desk: AppTest) -> None:
-    again = unlock(open_app("desk", checkpoint="tiny-translator"), SECRET)
-    again.button(key=f"desk run {code_of(desk)}").click().run()
-    is_fine(again)
-    assert code_of(again) == code_of(desk)
 
 
 def test_an_unreachable_store_disturbs_no_page(open_app, desk: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,7 +249,7 @@ def test_after_a_restart_everybody_is_told_that_the_class_is_gone(open_app, desk
     student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code})
     stores.class_store.cache_clear()  # sessions that are still there, as with a Redis that was restarted
     assert [one.value for one in student.run().info] == [common("class.ended")]
-    assert [one.value for one in desk.run().info] == [TEXT["gone"]]
+    assert [one.value for one in desk.run().info] == [common("class.gone")]
     student = open_app("tokens", checkpoint="tiny-translator", **{"class": code})
     assert "lost when the server was restarted" in student.info[0].value
     assert TEXT["none_open"] in said(unlock(open_app("desk", checkpoint="tiny-translator"), SECRET))
@@ -394,8 +270,31 @@ def test_every_option_has_a_bar_and_the_correct_one_is_marked_once_it_is_reveale
     assert answer_bars(replace(CHOICE, answers={})).count("width: 0.0%") == 2
 
 
-def test_every_short_answer_is_shown() -> None:
-    """The eleventh used to be dropped without a word."""
-    answers = {str(number): "mat" if number < 3 else f"text {number}" for number in range(20)}
-    drawn = answer_bars(Question("?", answers=answers))
-    assert drawn.count("<li") == 18 and drawn.startswith('<ol class="answers"><li><span><bdi>mat</bdi></span><span>3 ·')
+def test_the_instructor_removes_a_student_and_closes_the_door(open_app, desk: AppTest) -> None:
+    app = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
+    desk.session_state["desk who"] = True
+    desk.run()
+    assert desk.button(key="desk remove").disabled
+    desk.selectbox(key="desk student").set_value(next(iter(state(desk).students))).run()
+    desk.button(key="desk remove").click().run()
+    is_fine(desk)
+    assert not state(desk).students
+    app.run()
+    assert [one.value for one in app.info] == [common("class.removed", code=f"'{code_of(desk)}'")]
+    assert not bar(app) and app.session_state["focus"].sentence == OWN
+
+    desk.toggle(key="desk door").set_value(True).run()
+    late = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    assert [one.value for one in late.info] == [common("class.closed", code=f"'{code_of(desk)}'")]
+    desk.toggle(key="desk door").set_value(False).run()
+    open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    assert len(state(desk).students) == 1
+
+
+def test_who_leaves_is_deleted_and_may_come_back(open_app, desk: AppTest) -> None:
+    student = open_app("lessons", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    student.button(key="class leave").click().run()
+    assert not state(desk).students and not bar(student)
+    assert [one.value for one in student.info] == [common("class.left")]
+    student.text_input(key="join code").set_value(code_of(desk)).run()
+    assert len(state(desk).students) == 1 and bar(student)

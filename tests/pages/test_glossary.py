@@ -7,11 +7,10 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.conftest import ROOT
 from tests.nights import by_day
 from tests.pages.conftest import chosen_texts, is_fine, said
 from ui.shell.guidance.lessons import PLACE
-from ui.words.glossary_terms import PANEL, SEARCH, Term, glossary
+from ui.words.glossary_terms import PANEL, SEARCH, glossary
 from ui.words.texts import page_text
 
 
@@ -30,9 +29,7 @@ def keys(page: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["masks", "checkpoint"])
-def test_the_panel_lists_the_terms_of_its_page_with_definition_formula_and_source(
-    page: str, open_app: Callable[..., AppTest]
-) -> None:
+def test_the_panel_lists_the_terms_of_its_page_with_definition_formula_and_source(page, open_app) -> None:
     app = open_app(page, checkpoint="tiny-translator", sentence="The dog sleeps.")
     assert not listed(app), "a closed panel draws nothing"
     open_panel(app)
@@ -55,11 +52,6 @@ def test_a_search_finds_terms_of_all_pages(open_app: Callable[..., AppTest]) -> 
     assert listed(app) == keys("tokens")
 
 
-def test_what_to_look_for_links_the_terms_that_it_uses(open_app: Callable[..., AppTest]) -> None:
-    app = open_app("attention", checkpoint="tiny-translator")
-    assert any("](glossary?glossary_search=" in element.value for element in app.markdown)
-
-
 @pytest.mark.parametrize(
     "term",
     by_day(
@@ -68,11 +60,8 @@ def test_what_to_look_for_links_the_terms_that_it_uses(open_app: Callable[..., A
         id_of="key",
     ),
 )
-def test_an_example_opens_the_view_that_it_names(
-    term: Term, monkeypatch: pytest.MonkeyPatch, open_app: Callable[..., AppTest]
-) -> None:
+def test_an_example_opens_the_view_that_it_names(term, shipped_folder, open_app) -> None:
     """With the shipped checkpoints, and without a correction line."""
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_panel(open_app("checkpoint", checkpoint="en-fr"), term.name)
     app.button(key=f"show {term.key}").click().run()
     is_fine(app)

@@ -1,171 +1,121 @@
-"""The Lens page: every kind of model, every colouring, odd sentences, and a snippet that agrees."""
+"""The Lens page equals the library, for every kind of model: the readout, and the logit as a sum."""
 
 from __future__ import annotations
 
-import re
-
+import numpy as np
 import pytest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.conftest import ROOT
-from tests.pages.conftest import choose_text, codes, is_fine, said
-from transformer.layers.residual_stream import Part, SubLayer, label_in_sentence
-from transformer.predictions.lens import logit_lens, word_probabilities
+from tests.pages.conftest import choose_text, is_fine, said
+from transformer.attribution.direct_logit_attribution import attribute, strongest_sources
+from transformer.interventions.direct_effects import remove_parts, strongest_removable
+from transformer.interventions.experiment import experiment
+from transformer.layers.residual_stream import label_in_sentence
+from transformer.predictions.lens import logit_lens
 from ui.shell.focus import FIRST_CHOSEN
 from ui.words.texts import page_text
-from views.lens.lens_view_model import MAX_COLUMNS
+from views.lens import lens_sections as sections
 
 TEXT = page_text("lens")
-KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
+COLUMN = TEXT["column"]
 SENTENCE = "The old man told us a story."
 STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "encoder", "tiny-sentiment": "encoder"}
+VIEW = {"lens_view": TEXT["view"]["author"]}
 
 
-def plain(token: str) -> str:
+def plain(token):
     return token.removeprefix("·") or token
 
 
-def window_around(place: int, count: int) -> tuple[int, int]:
-    """Return the columns that are drawn: as many as fit, the selected one in the middle if possible."""
-    first = min(max(0, place - MAX_COLUMNS // 2), max(0, count - MAX_COLUMNS))
-    return first, first + MAX_COLUMNS
+def table_with(app, column):
+    return next(table.value for table in app.dataframe if COLUMN[column] in table.value)
 
 
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
+@pytest.mark.parametrize("checkpoint", STACK)
+def test_every_row_colour_and_place(open_app, tiny_checkpoint, run_snippet, checkpoint):
     app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="2")
     for rows in ("sublayers", "layers"):
         choose_text(app, "lens_rows", rows)
         for colour in ("rank", "divergence", "probability"):
-            choose_text(app, "lens_colour", colour)
-            is_fine(app.run())
-    loaded = tiny_checkpoint(checkpoint)
-    lens = logit_lens(transformer.trace(loaded, SENTENCE))
-    place = 2 + lens.of_classes
-    assert f"**{plain(lens.read[place])}**" in said(app)
-    top = lens.words[-1][place]
-    assert f"**{plain(top)}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
-    drawn = lens.part(*window_around(place, len(lens.read)))
+            is_fine(choose_text(app, "lens_colour", colour).run())
+    lens = logit_lens(transformer.trace(tiny_checkpoint(checkpoint), SENTENCE))
+    column = lens.column(2 + lens.of_classes)
+    assert f"**{plain(column.read)}**" in said(app) and f"**{plain(column.word)}**" in said(app)
+    assert three_digits(column.probability) in said(app) and repr(column.word) in run_snippet(app)
+    last = len(lens.read) - sections.MAX_COLUMNS
+    first = min(max(0, 2 + lens.of_classes - sections.MAX_COLUMNS // 2), max(0, last))
+    drawn = lens.part(first, first + sections.MAX_COLUMNS)
     late, never = int((drawn.decided == len(drawn.steps) - 1).sum()), int((drawn.decided < 0).sum())
     text = TEXT.instead("of_classes") if lens.of_classes else TEXT
     counted = text["top_never"] if lens.of_classes else text["top" if late else "top_none"]
     assert counted.format(count=never if lens.of_classes else late, total=len(drawn.read)) in said(app)
-    assert text["legend"].format(colour=text["legend_top"]) in said(app)
+    assert text["legend_top"] in said(app)
     assert TEXT["pre" if lens.final_norm else "post"].format(norm="LayerNorm") in said(app)
 
 
-def test_how_the_words_compete_is_worked_out_where_it_is_unfolded(open_app, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        "views.lens.lens_view_model.word_probabilities", lambda *of: made.append(of[2]) or word_probabilities(*of)
-    )
-    place = {"checkpoint": "tiny-translator", "sentence": SENTENCE, "stack": "decoder", "token": "2"}
-    is_fine(open_app("lens", **place))
-    assert not made
-    is_fine(open_app("lens", **place, lens_course="true"))
-    assert made == [2]
-
-
-def test_the_first_view_has_no_divergence_and_one_lens(open_app, monkeypatch):
-    made = []
-    monkeypatch.setattr(
-        "views.lens.lens_view_model.logit_lens", lambda *of, **how: made.append(how["spread"]) or logit_lens(*of, **how)
-    )
-    app = open_app("lens", checkpoint="tiny-translator", sentence="The old man went out.")
-    is_fine(app)
-    assert made == [False]
-    choose_text(app, "lens_colour", "divergence")
-    is_fine(app.run())
-    assert made == [False, True]
-    is_fine(open_app("lens", checkpoint="tiny-gpt", sentence="The old man went out.", lens_view="author"))
-    assert made == [False, True], "who wrote it is no readout"
-
-
-def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):
-    app = open_app("lens", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", lens_rows="sublayers")
-    is_fine(app)
-    assert not re.search(r"after \d", said(app)), said(app)
-    label = SubLayer("decoder", 2, "cross_attention", before="", update="", norm="", after="").label
-    assert (label, label_in_sentence(label)) == ("2 cross-attention", "the cross-attention of layer 2")
-    assert label_in_sentence(Part("self_attention", 1, 3).label) == "self-attention, layer 1, head 3"
-
-
-def test_a_classifier_begins_with_the_whole_sentence(open_app):
-    app = open_app("lens", checkpoint="tiny-sentiment", sentence=SENTENCE)
-    is_fine(app)
-    assert "The sentence is classified as **" in said(app)
-
-
-def test_the_first_sentence_says_when_the_prediction_is_decided(open_app, monkeypatch):
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    sentence = "My grandmother bakes apple pie every Sunday."
-    lens = logit_lens(transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), sentence))
-    column = lens.read.index("·chaque")
-    place = {"stack": "decoder", "kind": "cross", "token": str(column)}
-    app = open_app("lens", checkpoint="en-fr", sentence=sentence, **place)
-    is_fine(app)
-    before = dict.fromkeys(row[column] for row in lens.words[:-1])
-    assert lens.decided[column] == len(lens.steps) - 1 and lens.words[-1][column] == "·dimanche"
-    earlier = ", ".join(f"**{plain(word)}**" for word in before)
-    assert f"After **chaque**, the model predicts **dimanche** ({lens.probability[-1, column]:.3f})." in said(app)
-    assert TEXT["since_last"].format(earlier=earlier) in said(app)
-    assert TEXT["legend"].format(colour=TEXT["legend_top"]) in said(app)
-
-
-def test_a_blank_is_looked_at_first(open_app, tiny_checkpoint):
-    sentence = "The old ___ told us a story."
-    app = open_app("lens", checkpoint="tiny-bert", sentence=sentence)
-    is_fine(app)
-    blank = transformer.trace(tiny_checkpoint("bert"), sentence).source.displays.index("<mask>")
-    assert "At **<mask>**" in said(app) and blank > 0
+@pytest.mark.parametrize(
+    ("checkpoint", "sentence", "key", "read"),
+    [
+        ("tiny-sentiment", SENTENCE, "place_whole", ""),
+        ("tiny-bert", "The old ___ told us a story.", "place_masked", "<mask>"),
+    ],
+)
+def test_the_page_opens_at_the_output(open_app, checkpoint, sentence, key, read):
+    begin = TEXT[key].split("{word}")[0].replace("{read}", read)
+    assert begin in said(open_app("lens", checkpoint=checkpoint, sentence=sentence))
 
 
 def test_the_first_token_of_a_text_can_be_followed(open_app):
     """The first token is the default focus, so the page chooses the end of the text by itself."""
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE)
-    assert "After **<s>**" not in said(app)
-    choose_text(app, FIRST_CHOSEN, "1")  # the message of a click on the strip
-    is_fine(app.run())
-    assert "After **<s>**" in said(app) and "1" in app.query_params["lens_start"]
-    app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_start="1")
-    assert "After **<s>**" in said(app)
-    by_hand = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, token="0")
-    assert "After **<s>**" in said(by_hand), "a link that somebody typed"
+    assert "**<s>**" not in said(app)
+    is_fine(choose_text(app, FIRST_CHOSEN, "1").run())  # the message of a click on the strip
+    assert "**<s>**" in said(app) and "1" in app.query_params["lens_start"]
+    for address in ({"lens_start": "1"}, {"token": "0"}):  # a link that was copied, one that somebody typed
+        assert "**<s>**" in said(open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, **address))
     app.text_input(key="sentence").set_value("The dog sleeps.").run()
-    assert "After **<s>**" not in said(app)
-
-
-@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
-def test_the_word_that_came_can_be_followed(open_app, checkpoint):
-    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, target="Le chat.", stack="decoder", token="1")
-    choose_text(app, "lens_follow", "came")
-    is_fine(app.run())
-    assert TEXT["top_never"].split("columns, ")[1] in said(app)
-    assert "its own prediction is" in said(app)
-
-
-def test_the_models_own_words_leave_nothing_to_choose(open_app):
-    app = open_app("lens", checkpoint="tiny-translator", sentence=SENTENCE)
-    assert not any(buttons.key == "lens_follow" for buttons in app.segmented_control)
-
-
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
-    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="1")
-    snippet = next(code for code in codes(app) if "import transformer" in code)
-    lines = run_snippet(snippet).strip().splitlines()
-    assert lines[0].startswith("embedding") and len(lines) == 3
-    assert f"**{plain(lines[-1].split()[2])}**" in said(app) or checkpoint == "tiny-sentiment"
-
-
-def test_tokens_that_are_never_written_are_named(open_app):
-    shown = said(open_app("lens", checkpoint="tiny-translator", sentence="The cat sat on the mat."))
-    assert "All tokens are included here, even `<pad>`, `<s>`. When the model generates text" in shown
+    assert "**<s>**" not in said(app)
 
 
 def test_an_old_link_to_the_jacobian_lens_shows_the_logit_lens_and_says_so(open_app):
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_view="jacobian")
+    assert any("jacobian" in caption.value for caption in app.main.caption) and TEXT["caution"] in said(app)
+
+
+# ---- the sum of parts -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("checkpoint", STACK)
+def test_the_sum_the_parts_and_the_words(open_app, tiny_checkpoint, run_snippet, checkpoint):
+    app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="2", **VIEW)
     is_fine(app)
-    assert any("jacobian" in caption.value and "it was corrected" in caption.value for caption in app.main.caption)
-    assert TEXT["caution"] in said(app)
+    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
+    found = attribute(trace, None if checkpoint == "tiny-sentiment" else 2)
+    assert f"**{three_digits(found.logit)}**" in said(app)
+    assert f"**{label_in_sentence(found.strongest(1)[0].label)}**" in said(app)
+    table, sources = table_with(app, "weight"), strongest_sources(trace, found)
+    assert list(table[COLUMN["word"]]) == [source.display for source in sources]
+    assert (TEXT["author_mean"].split(" {")[0] in said(app)) == (checkpoint == "tiny-sentiment")
+    total, logit, deviation = map(float, run_snippet(app).splitlines()[:3])
+    assert logit == pytest.approx(found.logit) and abs(total - logit) == pytest.approx(deviation)
+
+
+def test_what_removing_a_part_does(open_app, tiny_checkpoint):
+    app = open_app("lens", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", token="2", **VIEW)
+    app.segmented_control(key="lens_section").set_value("measured")
+    is_fine(app.run())
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    found, second = attribute(trace, 2), app.text_input(key="lens_second").value
+    pair = experiment(trace, sentence=second, keep_answer=True)
+    effects = remove_parts(trace, found, strongest_removable(found, sections.MOST_REMOVED), second=pair)
+    table = table_with(app, "zero")
+    assert list(table[COLUMN["part"]]) == [part.label for part in effects.parts]
+    for column in ("added", "zero", "mean", "patched"):
+        np.testing.assert_allclose(table[COLUMN[column]], getattr(effects, column))
+    assert f"ρ = {effects.agreement:.2f}".replace("-", "−") in said(app)
+    gap = np.abs(effects.added - effects.zero)
+    assert f"**{label_in_sentence(effects.parts[int(gap.argmax())].label)}**" in said(app)
+    app.text_input(key="lens_second").set_value(f"{second} {second}").run()
+    assert "tokens" in app.warning[0].value  # the other measures are still there
+    assert COLUMN["patched"] not in table_with(app, "zero")

@@ -1,22 +1,62 @@
-"""Texts recorded layer by layer: pages that need every layer say so before anything is recorded."""
+"""Long texts: read to the model's limit, or recorded layer by layer where a machine is small."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 import transformer
-from charts.toolkit.style import three_digits
+from tests.conftest import open_by_address
 from tests.long_texts import long_sentence
-from tests.pages.conftest import said
+from tests.pages.conftest import KINDS, said
 from tests.pages.fuzzing import PAGES, is_sound
 from transformer.runs import recording_size
-from transformer.runs.long_activations import LongActivations
-from ui.compute.loading import checkpoint_path
 from ui.compute.store import store
-from ui.shell import long_texts
+from ui.shell import sentence_notes
 from ui.shell.focus import _FOCUS
+from ui.words.texts import common
+
+
+def opened(page: str, checkpoint: str, sentence: str) -> AppTest:
+    return open_by_address(page, {"checkpoint": checkpoint, "sentence": sentence}, timeout=180)
+
+
+def read_all_of_it(app: AppTest) -> None:
+    """Check that nothing was refused."""
+    is_sound(app)
+    assert not app.warning, [warning.value for warning in app.warning]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_a_tiny_model_to_its_limit(tiny_checkpoint: Callable, checkpoint: str, page: str) -> None:
+    loaded = tiny_checkpoint(checkpoint)
+    sentence = long_sentence(loaded, loaded.config.max_length)
+    trace = transformer.trace(loaded, sentence)
+    assert len(trace.tokens(trace.stacks[0])) == loaded.config.max_length - (checkpoint == "tiny-gpt")
+    read_all_of_it(opened(page, checkpoint, sentence))
+
+
+@pytest.mark.slow
+@pytest.mark.sample(of=6)
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
+def test_a_model_that_ships(shipped_folder, name, page) -> None:
+    """By day on a few pages, since a tiny model reaches its limit on each of them."""
+    read_all_of_it(opened(page, name, long_sentence(transformer.load(shipped_folder / name), 64)))
+
+
+def test_the_lens_looks_at_a_long_text_piece_by_piece(tiny_checkpoint: Callable) -> None:
+    app = opened("lens", "tiny-gpt", long_sentence(tiny_checkpoint("gpt"), 96))
+    read_all_of_it(app)
+    assert "85" in said(app) and "94" in said(app)
+    read_all_of_it(app.slider(key="lens_first").set_value(3).run())
+    short = opened("lens", "tiny-bert", "The cat sat.")
+    assert not [slider for slider in short.slider if slider.key == "lens_first"]
 
 
 @pytest.fixture
@@ -25,7 +65,7 @@ def small_memory(tiny_checkpoint, monkeypatch: pytest.MonkeyPatch) -> str:
     checkpoint = tiny_checkpoint("gpt")
     most = recording_size.pass_bytes(checkpoint.model, target=88)
     monkeypatch.setattr(recording_size, "ALWAYS", 0)
-    for module in (recording_size, long_texts):
+    for module in (recording_size, sentence_notes):
         monkeypatch.setattr(module, "allowed_bytes", lambda: most)
     store.clear()
     yield long_sentence(checkpoint, 90)
@@ -36,15 +76,16 @@ def small_memory(tiny_checkpoint, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_page_shows_a_long_text_or_says_why_not(open_app, small_memory: str, page: str) -> None:
     app = open_app(page, checkpoint="tiny-gpt", sentence=small_memory)
     is_sound(app)
-    refused = any("this page needs all of them" in line.value for line in app.info)
+    advice = common("by_layer.page", length="", needed="", most="", kept="").split(". ")[-1]
+    refused = any(line.value.endswith(advice) for line in app.info)
     assert not app.warning
-    assert refused == long_texts.needs_every_layer(page)
-    held = [one for shelf in store._shelves.values() for one in shelf.values.items()]
-    traces = [value for (_, name), (value, _) in held if name == "trace"]
-    assert all(isinstance(trace.activations, LongActivations) for trace in traces)
+    assert refused == sentence_notes.needs_every_layer(page)
+    traces = [kept.value for (_, name), kept in store._kept.items() if name == "trace"]
     assert not (refused and traces), "nothing was recorded"
     layer = app.session_state[_FOCUS].layer if page == "attention" else 0
-    assert all(len(trace.activations._streams) == layer + 1 for trace in traces), "no layer above it has run"
+    streams = {f"decoder.layers.{index}.residual.in" for index in range(layer + 1)}
+    inputs = [{name for name in trace.activations._lazy._kept if ".layers." in name} for trace in traces]
+    assert all(kept <= streams for kept in inputs), "no layer above it has run"
 
 
 def test_a_search_moves_the_window_and_the_address_holds_it(open_app, small_memory: str) -> None:
@@ -66,11 +107,3 @@ def test_a_search_moves_the_window_and_the_address_holds_it(open_app, small_memo
     assert f"(token {token}) pays" in said(app)
     app.text_input(key="attention_find").set_value("zebra").run()
     assert "‘zebra’ does not occur in this text." in said(app)
-
-
-def test_the_page_says_what_a_complete_recording_takes(open_app, small_memory: str) -> None:
-    app = open_app("attention", checkpoint="tiny-gpt", sentence=small_memory)
-    model, most = transformer.load(checkpoint_path("tiny-gpt")).model, recording_size.allowed_bytes()
-    (length,) = re.findall(r"This text has (\d+) tokens\.", said(app))
-    needed = recording_size.pass_bytes(model, target=int(length))
-    assert f"takes {three_digits(needed / 1e9)} GB of memory, and at most {three_digits(most / 1e9)} GB" in said(app)

@@ -11,13 +11,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.nights import in_turn
+from tests.pages.fuzzing import PAGES, elements
 from transformer.text.tokenizer import Tokenizer
-from ui.shell.navigation import GROUPS
 from ui.words.texts import without_pictures
 
 Open = Callable[..., AppTest]
-PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 EVIL = "![{}](http://evil.test/p.png)"
 KINDS = ("sentiment", "gpt", "translator")
 ADDRESSES = "https://evil.test www.evil.test a@evil.test"
@@ -33,14 +31,9 @@ _PICTURE = re.compile(r"(?<!\\)!\\?\[[^\]]*\]\\?\(")
 
 def shown_markdown(app: AppTest) -> Iterator[tuple[str, str]]:
     """Return every string of each page element with its type, except elements that draw text unchanged."""
-    for root in (app.main, app.sidebar):
-        nodes = [root]
-        while nodes:
-            node = nodes.pop()
-            nodes += list(getattr(node, "children", {}).values())
-            proto = getattr(node, "proto", None)
-            if proto is not None and node.type not in AS_IT_IS:
-                yield from ((node.type, text) for text in _strings(proto))
+    for element in elements(app):
+        if element.type not in AS_IT_IS and getattr(element, "proto", None) is not None:
+            yield from ((element.type, text) for text in _strings(element.proto))
 
 
 def _strings(message: object) -> Iterator[str]:
@@ -82,10 +75,10 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("checkpoint", "page"), in_turn(KINDS, PAGES))
-def test_no_text_becomes_a_link_or_a_picture_on_any_page(
-    hostile: Path, open_app: Open, page: str, checkpoint: str
-) -> None:
+@pytest.mark.sample("checkpoint")
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_no_text_becomes_a_link_or_a_picture_on_any_page(hostile, open_app, page, checkpoint) -> None:
     app = open_app(page, checkpoint=f"www.{checkpoint}.test", sentence=f"The cat {ADDRESSES}", note=f"See {ADDRESSES}")
     assert not app.exception
     assert any("See " in text for _, text in shown_markdown(app))

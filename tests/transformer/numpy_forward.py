@@ -9,23 +9,29 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
 
 Arrays = dict[str, np.ndarray]
-END = 2  # the id of </s>, which ends each sentence of a pair
+START, END, MASK = 1, 2, 3  # ids of special tokens; </s> ends each sentence of a pair
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 
 class NumpyTransformer:
-    def __init__(self, folder: Path) -> None:
-        self.config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        self.weights = {
-            name: table.astype(np.float64) for name, table in load_file(folder / "model.safetensors").items()
-        }
+    def __init__(self, config: Mapping[str, Any], weights: Mapping[str, np.ndarray]) -> None:
+        self.config = config
+        self.weights = {name: table.astype(np.float64) for name, table in weights.items()}
         self.seen: Arrays = {}
         self.changes: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {}
+
+    @classmethod
+    def read(cls, folder: Path) -> NumpyTransformer:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        return cls(config, load_file(folder / "model.safetensors"))
 
     def note(self, name: str, values: np.ndarray) -> np.ndarray:
         if name in self.changes:
@@ -185,31 +191,41 @@ class NumpyTransformer:
 
     def stack(self, stack: str, ids: list[int], memory: np.ndarray | None, real: np.ndarray | None) -> np.ndarray:
         """Run a decoder stack; ``memory`` is the encoder's output, and ``real`` marks unpadded tokens."""
-        assert self.config["norm"] == "pre", "the shipped checkpoints are all pre-norm"
         x = self.embed(stack, ids)
         present = np.array([id != self.config["pad_id"] for id in ids])
         allowed = np.broadcast_to(present, (len(ids), len(ids)))
         if stack == "decoder":
             allowed = np.tril(np.ones((len(ids), len(ids)), dtype=bool)) & allowed
         bias = self.bias(stack, len(ids))
+        pre = self.config["norm"] == "pre"
+
+        def add(x: np.ndarray, name: str, sublayer: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+            """Return x + f(norm(x)), or norm(x + f(x)) as in the paper of 2017."""
+            return x + sublayer(self.norm(f"{name}_norm", x)) if pre else self.norm(f"{name}_norm", x + sublayer(x))
+
         for layer in range(self.config[f"n_{stack}_layers"]):
             name = f"{stack}.layers.{layer}"
             x = self.note(f"{name}.residual.in", x)
-            normed = self.norm(f"{name}.self_attention_norm", x)
-            x = x + self.attention(f"{name}.self_attention", normed, normed, allowed, bias)
+            own = f"{name}.self_attention"
+            x = add(x, own, lambda x, own=own: self.attention(own, x, x, allowed, bias))
             x = self.note(f"{name}.residual.after_self_attention", x)
             if memory is not None:
-                normed = self.norm(f"{name}.cross_attention_norm", x)
-                across = np.broadcast_to(real, (len(ids), len(real)))
-                x = x + self.attention(f"{name}.cross_attention", normed, memory, across)
+                across, other = np.broadcast_to(real, (len(ids), len(real))), f"{name}.cross_attention"
+                x = add(x, other, lambda x, other=other, across=across: self.attention(other, x, memory, across))
                 x = self.note(f"{name}.residual.after_cross_attention", x)
-            x = x + self.feed_forward(f"{name}.feed_forward", self.norm(f"{name}.feed_forward_norm", x))
+            last = f"{name}.feed_forward"
+            x = add(x, last, lambda x, last=last: self.feed_forward(last, x))
             x = self.note(f"{name}.residual.out", x)
-        return self.norm(f"{stack}.final_norm", x)
+        return self.norm(f"{stack}.final_norm", x) if pre else x
 
-    def forward(self, source: list[int] | None, target: list[int] | None) -> Arrays:
+    def forward(
+        self,
+        source: list[int] | None,
+        target: list[int] | None,
+        changes: Mapping[str, Callable[[np.ndarray], np.ndarray]] | None = None,
+    ) -> Arrays:
         """Return every activation of one pass by name."""
-        self.seen = {}
+        self.seen, self.changes = {}, changes or {}
         memory = real = None
         if source is not None:
             memory = self.stack("encoder", source, None, None)
@@ -226,9 +242,21 @@ class NumpyTransformer:
             self.seen["classifier.pooled"] = pooled
             self.seen["classifier.logits"] = self.linear("classifier.projection", pooled[None])[0]
         else:
-            self.seen[f"{stack}.logits"] = hidden @ self.table(stack).T
+            own = self.weights.get(f"{stack}.vocabulary_projection.weight", self.table(stack))
+            self.seen[f"{stack}.logits"] = hidden @ own.T
             if self.config.get("n_segments"):
                 pooled = np.tanh(self.linear("next_sentence.dense", hidden[:1])[0])
                 self.seen["next_sentence.pooled"] = pooled
                 self.seen["next_sentence.logits"] = self.linear("next_sentence.projection", pooled[None])[0]
         return self.seen
+
+
+by_hand = cache(lambda name: NumpyTransformer.read(CHECKPOINTS / name))
+
+
+def compare(found: Mapping[str, Any], expected: Arrays) -> None:
+    """Check that two passes have the same names, and the same numbers within the rounding of float32."""
+    assert set(found) == set(expected)
+    for name, activation in found.items():
+        scale = max(1.0, float(np.abs(expected[name]).max()))
+        np.testing.assert_allclose(activation.values, expected[name], rtol=0, atol=2e-5 * scale, err_msg=name)

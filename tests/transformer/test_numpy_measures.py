@@ -1,36 +1,229 @@
-"""Measures on a trace, recomputed by loops from the papers, by SciPy, or with a forward pass in NumPy."""
+"""Edits, decoding and measures recomputed: in NumPy, by loops from the papers, by SciPy."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import transformer
-from tests.transformer.numpy_forward import NumpyTransformer
-from transformer.attention_maps.rollout import attention_rollout
+from tests.transformer.numpy_forward import CHECKPOINTS, END, MASK, START, Arrays, by_hand, compare
 from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
 from transformer.attribution.leave_one_out import leave_one_out, remove_each
 from transformer.heads.weight_patterns import monotonicity
 from transformer.interventions.experiment import experiment
 from transformer.predictions.comparison import head_divergence
-from transformer.predictions.quantity import quantity_of
+from transformer.predictions.target import quantity_of
+from transformer.runs.edit_specs import edits_from
 from transformer.training.evaluation import evaluate
 
-CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
-SENTENCE = "The film was not bad."
-START, END, MASK = 1, 2, 3
+# ---- edits -----------------------------------------------------------------------------------------------------------
+
+SENTENCE, TARGET, OTHER = "The cat sat on the mat.", "Le chat dort.", "It is raining on the old garden today."
+PAD = 0
 
 loaded = cache(lambda name: transformer.load(CHECKPOINTS / name))
-by_hand = cache(lambda name: NumpyTransformer(CHECKPOINTS / name))
+
+
+def run_by_hand(name: str, trace: transformer.Trace, changes: dict | None = None) -> Arrays:
+    read = (list(part.ids) if part is not None else None for part in (trace.source, trace.target))
+    return by_hand(name).forward(*read, changes)
+
+
+# ---- edits ----------------------------------------------------------------------------------------------------------
+
+
+def one_head(head: int, change: Callable[[np.ndarray], np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+    def edit(context: np.ndarray) -> np.ndarray:  # [head, query, channel]
+        context = context.copy()
+        context[head] = change(context[head])
+        return context
+
+    return edit
+
+
+def mean_so_far(rows: np.ndarray) -> np.ndarray:
+    return np.stack([rows[: row + 1].mean(axis=0) for row in range(len(rows))])
+
+
+def cell_by_cell(rule: Callable[[int, int, bool], bool]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a mask from a rule about query, key and whether the model allows the cell."""
+    return lambda mask: np.array(
+        [[rule(query, key, bool(mask[query, key])) for key in range(mask.shape[1])] for query in range(mask.shape[0])]
+    )
+
+
+def without_edge(weights: np.ndarray) -> np.ndarray:
+    weights = weights.copy()
+    weights[1, 2, 3] = 0
+    return weights
+
+
+ENCODER, DECODER, CROSS = (
+    "encoder.layers.1.self_attention",
+    "decoder.layers.1.self_attention",
+    "decoder.layers.1.cross_attention",
+)
+EVERY_LAYER = [f"decoder.layers.{layer}.self_attention.allowed" for layer in range(3)]
+EDITS = {
+    "zero:encoder.1.self.3": {f"{ENCODER}.context": one_head(3, lambda rows: rows * 0)},
+    "zero:decoder.1.cross.7": {f"{CROSS}.context": one_head(7, lambda rows: rows * 0)},
+    "scale:decoder.1.self.2=-1.5": {f"{DECODER}.context": one_head(2, lambda rows: rows * -1.5)},
+    "mean:encoder.1.self.0": {f"{ENCODER}.context": one_head(0, lambda rows: np.tile(rows.mean(0), (len(rows), 1)))},
+    "mean:decoder.1.cross.4": {f"{CROSS}.context": one_head(4, mean_so_far)},
+    "edge:decoder.1.cross.1=2-3": {f"{CROSS}.weights": without_edge},
+    "drop:encoder.1.feed_forward": {"encoder.layers.1.feed_forward.output": lambda x: x * 0},
+    "drop:decoder.1.cross": {f"{CROSS}.output": lambda x: x * 0},
+    "mask:decoder.*.self=no_causal": dict.fromkeys(EVERY_LAYER, cell_by_cell(lambda query, key, allowed: True)),
+    "mask:encoder.1.self=no_padding": {f"{ENCODER}.allowed": cell_by_cell(lambda query, key, allowed: True)},
+    "mask:encoder.1.self=window 2": {
+        f"{ENCODER}.allowed": cell_by_cell(lambda query, key, allowed: allowed and abs(query - key) < 2)
+    },
+    "mask:decoder.*.self=itself": dict.fromkeys(EVERY_LAYER, cell_by_cell(lambda query, key, allowed: query == key)),
+    "mask:decoder.1.cross=keys 0,4": {
+        f"{CROSS}.allowed": cell_by_cell(lambda query, key, allowed: allowed and key not in (0, 4))
+    },
+    "mask:decoder.1.self=block 0-0": {  # the first row may attend to nothing
+        f"{DECODER}.allowed": cell_by_cell(lambda query, key, allowed: allowed and (query, key) != (0, 0))
+    },
+    "mask:decoder.1.self=allow 1-3": {
+        f"{DECODER}.allowed": cell_by_cell(lambda query, key, allowed: allowed or (query, key) == (1, 3))
+    },
+}
+
+
+@pytest.mark.parametrize("spec", EDITS)
+def test_every_edit_does_what_is_done_by_hand(spec: str) -> None:
+    checkpoint = loaded("en-fr")
+    found = transformer.trace(checkpoint, SENTENCE, TARGET, edits=edits_from(checkpoint, [spec]), source_pads=3)
+    plain = run_by_hand("en-fr", found)
+    expected = run_by_hand("en-fr", found, EDITS[spec])
+    compare(found.activations, expected)
+    assert np.abs(expected["decoder.logits"] - plain["decoder.logits"]).max() > 1e-3, (
+        "else the edit would prove nothing"
+    )
+
+
+def test_a_head_of_another_run_and_an_activation_of_another_run() -> None:
+    checkpoint = loaded("en-fr")
+    there = run_by_hand("en-fr", transformer.trace(checkpoint, OTHER))[f"{ENCODER}.context"][5]
+    found = transformer.trace(
+        checkpoint, SENTENCE, TARGET, edits=edits_from(checkpoint, [f"patch:encoder.1.self.5={OTHER}"])
+    )
+    n_read = len(found.source)
+    assert len(there) > n_read
+    compare(
+        found.activations, run_by_hand("en-fr", found, {f"{ENCODER}.context": one_head(5, lambda rows: there[:n_read])})
+    )
+
+
+@pytest.mark.parametrize("part", ["self", "cross", "feed_forward"])
+def test_without_a_residual_the_stream_is_what_the_sublayer_says(part: str) -> None:
+    checkpoint = loaded("en-fr")
+    found = transformer.trace(
+        checkpoint, SENTENCE, TARGET, edits=edits_from(checkpoint, [f"residual:decoder.1.{part}"])
+    )
+    sublayer = part if part == "feed_forward" else f"{part}_attention"
+    after = "out" if part == "feed_forward" else f"after_{sublayer}"
+    expected = run_by_hand(
+        "en-fr",
+        found,
+        {f"decoder.layers.1.residual.{after}": lambda x: by_hand("en-fr").seen[f"decoder.layers.1.{sublayer}.output"]},
+    )
+    compare(found.activations, expected)
+
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+def log_p_by_hand(name: str, source: list[int] | None, prompt: list[int]) -> np.ndarray:
+    """Return log p of the next token, [vocabulary], computed from scratch, without ``<pad>`` and ``<s>``."""
+    logits = by_hand(name).forward(source, prompt)["decoder.logits"][-1].copy()
+    logits[[PAD, START]] = -np.inf
+    highest = logits.max()
+    return logits - highest - math.log(np.exp(logits - highest).sum())
+
+
+def source_of(name: str, sentence: str) -> tuple[list[int] | None, list[int]]:
+    """Return the input of the encoder, and the first tokens of the decoder."""
+    ids = loaded(name).tokenizer.encode(sentence)
+    return ([*ids, END], [START]) if by_hand(name).config["kind"] == "encoder-decoder" else (None, [START, *ids])
+
+
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
+def test_greedy_is_a_plain_loop(name: str) -> None:
+    source, prompt = source_of(name, SENTENCE)
+    found = transformer.decode(loaded(name), SENTENCE, transformer.Greedy(max_new_tokens=8))
+    ids, total = [], 0.0
+    while len(ids) < 8 and END not in ids:
+        log_p = log_p_by_hand(name, source, prompt + ids)
+        ids.append(int(log_p.argmax()))
+        total += log_p[ids[-1]]
+    assert list(found.tokens.ids) == ids
+    assert found.log_probability == pytest.approx(total, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
+@pytest.mark.parametrize(
+    "settings", [{"temperature": 0.7}, {"top_k": 3}, {"temperature": 1.6, "top_k": 40, "top_p": 0.8}]
+)
+def test_sampling_is_a_plain_loop(name: str, settings: dict) -> None:
+    source, prompt = source_of(name, SENTENCE)
+    found = transformer.decode(loaded(name), SENTENCE, transformer.Sample(**settings, seed=5, max_new_tokens=4))
+    generator = torch.Generator().manual_seed(5)
+    ids: list[int] = []
+    for step in found.steps:
+        log_p = log_p_by_hand(name, source, prompt + ids)
+        powers = np.exp(log_p / settings.get("temperature", 1.0))
+        order = sorted(range(len(powers)), key=lambda id: -powers[id])
+        kept = order[: settings.get("top_k", len(order))]
+        whole, mass, nucleus = powers[kept].sum(), 0.0, []
+        for id in kept:
+            if mass >= settings.get("top_p", 1.0):
+                break
+            nucleus.append(id)
+            mass += powers[id] / whole
+        chances = np.zeros_like(powers)
+        chances[nucleus] = powers[nucleus] / powers[nucleus].sum()
+        for candidate in step.candidates:
+            assert candidate.probability == pytest.approx(math.exp(log_p[candidate.id]), abs=2e-5)
+            assert candidate.chance == pytest.approx(chances[candidate.id], abs=5e-5)
+        drawn = int(torch.multinomial(torch.tensor(chances, dtype=torch.float32), 1, generator=generator))
+        assert step.chosen.id == drawn
+        ids.append(drawn)
+
+
+@pytest.mark.parametrize(("name", "exponent"), [("en-fr", 0.6), ("gpt-en", 2.0)])
+def test_a_beam_is_a_plain_loop(name: str, exponent: float) -> None:
+    """Wu et al. 2016, §7: keep ``width`` texts; ended ones score log p / ((5 + |Y|) / 6)^exponent."""
+    width, limit = 3, 9
+    source, prompt = source_of(name, "He sleeps.")
+    found = transformer.decode(loaded(name), "He sleeps.", transformer.Beam(width, exponent, max_new_tokens=limit))
+    live, finished = [(0.0, [])], []
+    for length in range(1, limit + 1):
+        longer = []
+        for total, ids in live:
+            log_p = log_p_by_hand(name, source, prompt + ids)
+            finished.append(((total + log_p[END]) / ((5 + length) / 6) ** exponent, [*ids, END]))
+            best = [int(id) for id in np.argsort(-log_p)[: width + 1] if id != END]
+            longer += [(total + log_p[id], [*ids, id]) for id in best]
+        live = sorted(longer, reverse=True)[:width]
+    score, ids = max(finished)
+    assert list(found.hypotheses[0].ids) == ids
+    assert found.hypotheses[0].score == pytest.approx(score, abs=1e-4)
+
+
+REVIEW = "The film was not bad."
 
 
 @pytest.fixture(scope="module")
 def translated() -> transformer.Trace:
-    return transformer.trace(loaded("en-fr"), SENTENCE, "Le film est mauvais.")
+    return transformer.trace(loaded("en-fr"), REVIEW, "Le film est mauvais.")
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
@@ -59,22 +252,15 @@ def test_the_divergence_of_heads_is_scipys(translated: transformer.Trace) -> Non
 
 def test_the_divergence_of_an_answer_is_that_of_two_runs_by_hand(translated: transformer.Trace) -> None:
     found = experiment(translated, [transformer.ablate_head("decoder", layer=1, kind="cross", head=2)])
-    model = by_hand("en-fr")
-    logits = []
-    for changes in ({}, {"decoder.layers.1.cross_attention.context": _without_head_2}):
-        model.changes = changes
-        logits.append(model.forward(list(translated.source.ids), list(translated.target.ids))["decoder.logits"])
-    model.changes = {}
+    read = list(translated.source.ids), list(translated.target.ids)
+    without = {f"{CROSS}.context": one_head(2, lambda rows: rows * 0)}
+    logits = [by_hand("en-fr").forward(*read, changes)["decoder.logits"] for changes in (None, without)]
     for row, (divergence, change) in enumerate(zip(found.kl, found.after - found.before, strict=True)):
         p, q = softmax(logits[0][row]), softmax(logits[1][row])
         assert divergence == pytest.approx(sum(a * math.log(a / b) for a, b in zip(p, q, strict=True)), abs=1e-4)
         word = translated.prediction[row].id
         assert change == pytest.approx(math.log(q[word] / p[word]), abs=1e-4)
     assert found.mean_kl > 1e-4
-
-
-def _without_head_2(context: np.ndarray) -> np.ndarray:
-    return np.stack([rows * (head != 2) for head, rows in enumerate(context)])
 
 
 def test_kendalls_tau_is_scipys(translated: transformer.Trace) -> None:
@@ -86,22 +272,6 @@ def test_kendalls_tau_is_scipys(translated: transformer.Trace) -> None:
 
 
 # ---- where an answer comes from -------------------------------------------------------------------------------------
-
-
-def test_rollout_is_a_sum_over_paths(translated: transformer.Trace) -> None:
-    """Abnar & Zuidema 2020, §3, one cell at a time: R(i, j) = Σ_k Ã(i, k) · R below (k, j)."""
-    maps = [translated.attention("encoder", layer).weights.astype(np.float64) for layer in range(3)]
-    size = maps[0].shape[1]
-
-    def share(layer: int, query: int, token: int) -> float:
-        if layer < 0:
-            return float(query == token)
-        mixed = [0.5 * float(np.mean(maps[layer][:, query, key])) + 0.5 * (query == key) for key in range(size)]
-        return sum(mixed[key] * below(layer - 1, key, token) for key in range(size))
-
-    below = cache(share)
-    expected = [[below(2, query, token) for token in range(size)] for query in range(size)]
-    np.testing.assert_allclose(attention_rollout(translated, "encoder").source, expected, atol=1e-6)
 
 
 def logit_of_class(rows: np.ndarray, label: int, ids: list[int]) -> float:
@@ -139,7 +309,7 @@ def test_gradients_are_differences_of_numpys_forward_pass() -> None:
 
 def test_leaving_a_word_out_is_reading_the_rest() -> None:
     checkpoint, model = loaded("sentiment"), by_hand("sentiment")
-    trace = transformer.trace(checkpoint, SENTENCE)
+    trace = transformer.trace(checkpoint, REVIEW)
     ids, quantity = list(trace.source.ids), quantity_of(trace)
     label = int(trace.values("classifier.logits").argmax())
 
@@ -150,7 +320,7 @@ def test_leaving_a_word_out_is_reading_the_rest() -> None:
     for token in range(len(ids)):
         expected = math.log(p(ids)) - math.log(p(ids[:token] + ids[token + 1 :]))
         assert removed[token] == pytest.approx(expected, abs=1e-4)
-    words = leave_one_out(checkpoint, SENTENCE)
+    words = leave_one_out(checkpoint, REVIEW)
     for word, contributions in zip(words.words, words.contributions, strict=True):
         expected = p(ids) - p(ids[: word.start] + ids[word.end :])
         assert contributions[label] == pytest.approx(expected, abs=1e-5)

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 import transformer
 from charts.canvas.attention_maps import attention_grid, attention_map
-from tests.transformer.test_torch_layers import translated
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.config import PictureConfig
 from transformer.pictures.digits import digit_rows
@@ -83,35 +81,6 @@ def test_rows_and_columns_of_a_map_are_the_patches_that_they_name(checkpoint: tr
 def test_what_is_no_picture_is_refused(checkpoint: transformer.Checkpoint, text: str, said: str) -> None:
     with pytest.raises(transformer.InputError, match=said):
         transformer.trace(checkpoint, text)
-
-
-def test_logits_are_those_of_torchs_layers(checkpoint: transformer.Checkpoint) -> None:
-    """nn.Conv2d over the pixels, class token, positions, nn.TransformerEncoderLayer, and a tanh layer."""
-    model, settings = checkpoint.model, checkpoint.config
-    trace = transformer.trace(checkpoint, PICTURE)
-    pixels = torch.tensor([int(sign, 17) for sign in PICTURE]).view(1, 1, 8, 8) / 16
-    embedding = model.encoder.embedding
-    convolution = nn.Conv2d(1, settings.d_model, kernel_size=2, stride=2)
-    with torch.no_grad():
-        convolution.weight.copy_(embedding.table.projection.weight.view(-1, 1, 2, 2))
-        convolution.bias.copy_(embedding.table.projection.bias)
-        patches = convolution(pixels).flatten(2).transpose(1, 2)
-        x = torch.cat((embedding.table.special.weight[1].expand(1, 1, -1), patches), dim=1)
-        assert torch.allclose(x[0], torch.tensor(trace.values("encoder.embedding.token")), atol=1e-6)
-        x = x + embedding.position_encoding.table
-        for layer in model.encoder.layers:
-            theirs = nn.TransformerEncoderLayer(
-                settings.d_model, settings.n_heads, settings.d_ff, dropout=0.0, activation="gelu", batch_first=True,
-                norm_first=True,
-            )  # fmt: skip
-            theirs.load_state_dict(translated(layer))
-            x = theirs.eval()(x)
-        norm = model.encoder.final_norm
-        x = F.layer_norm(x, (settings.d_model,), norm.weight, norm.bias)
-        head = model.classifier
-        logits = head.projection(torch.tanh(head.dense(x[:, 0])))[0]
-    assert torch.allclose(logits, torch.tensor(trace.values("classifier.logits")), atol=1e-5)
-    assert trace.text == settings.class_names[int(logits.argmax())]
 
 
 def test_a_patch_is_left_out_by_a_mask_in_its_place(checkpoint: transformer.Checkpoint) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.transformer.training.test_publication import workplace  # noqa: F401  (a fixture: a corpus and a recipe)
+from tests.transformer.training.conftest import data  # noqa: F401  (a fixture: corpora)
+from tests.transformer.training.test_publication import arguments_of_train
 
 ROOT = Path(__file__).resolve().parents[2]
 SURROUNDINGS = {
@@ -27,8 +28,10 @@ SURROUNDINGS = {
 
 
 @pytest.fixture
-def said(workplace: list[str], tmp_path: Path, checkpoints_folder: Path) -> dict:  # noqa: F811
+def said(data: Path, tmp_path: Path, checkpoints_folder: Path) -> dict:  # noqa: F811
     pytest.importorskip("accelerate")
+    arguments_of_train(data, tmp_path)  # writes the recipe
+    shutil.copytree(data, tmp_path / "data")
     shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "checkpoints" / "tiny-translator")
     (tmp_path / "données.tsv").write_text("It is hot.\tIl fait très chaud.\n", encoding="utf-8")
     command = [sys.executable, ROOT / "tests/transformer/surroundings.py", "Où est le café ?", "données.tsv"]

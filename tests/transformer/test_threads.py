@@ -11,20 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import (
-    Beam,
-    Checkpoint,
-    Edit,
-    Greedy,
-    Sample,
-    Trace,
-    ablate_edge,
-    ablate_head,
-    decode,
-    override_mask,
-    trace,
-)
+from transformer import Beam, Checkpoint, Edit, Greedy, Sample, Trace, ablate_edge, ablate_head, decode, trace
 from transformer.fast.shortcut import fast_path, uses_fast_path
+from transformer.runs.mask_edits import mask_edit
 
 N_THREADS, N_ROUNDS = 8, 6
 SENTENCES = (
@@ -53,7 +42,7 @@ def edits_of(number: int, stack: str) -> tuple[Edit, ...]:
         (ablate_head(stack, layer=0, head=1), ablate_head(stack, layer=1, head=0)),
         (Edit(weights, torch.zeros_like),),
         (),
-        (override_mask(stack, layer=0, allowed=np.ones((96, 96), dtype=bool)),),
+        (mask_edit(stack, layer=0, mask="no_causal"),),
         (ablate_edge(stack, layer=1, head=1, query=1, key=0),),
         (Edit(weights, fail),),
     )[number]
@@ -112,21 +101,6 @@ def test_eight_threads_with_different_edits_get_what_each_gets_alone(kind: str, 
             assert same(together[number], alone[number]), f"thread {number} got something else"
 
 
-def test_one_sentence_with_and_without_edits_at_the_same_time(tiny_checkpoint: Tiny) -> None:
-    """Equal shapes, so that another thread's tensors would fit without an error."""
-    checkpoint = tiny_checkpoint("translator")
-    edit = ablate_head("decoder", layer=0, kind="cross", head=0)
-
-    def one(number: int) -> Trace:
-        return trace(checkpoint, SENTENCES[0], "Le chat.", edits=(edit,) if number % 2 else ())
-
-    plain, edited = one(0), one(1)
-    assert not same(plain, edited)
-    for _ in range(N_ROUNDS):
-        for number, result in enumerate(at_once([lambda n=n: one(n) for n in range(N_THREADS)])):
-            assert same(result, edited if number % 2 else plain)
-
-
 def test_decoding_by_all_strategies_at_the_same_time(tiny_checkpoint: Tiny) -> None:
     """Fast path, recording and edits mix on one model."""
     checkpoint = tiny_checkpoint("translator")
@@ -169,10 +143,3 @@ def test_the_fast_path_of_one_thread_is_not_that_of_another() -> None:
         return result
 
     assert at_once([fast, readable]) == [True, False]
-
-
-def test_labels_of_one_tokenizer_for_many_threads(tiny_checkpoint: Tiny) -> None:
-    checkpoint = tiny_checkpoint("translator")
-    alone = [trace(checkpoint, sentence, "Le chat.").source.labels for sentence in SENTENCES]
-    together = at_once([lambda s=s: trace(checkpoint, s, "Le chat.").source.labels for s in SENTENCES])
-    assert together == alone

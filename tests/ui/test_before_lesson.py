@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ui.shell.focus import Focus, address_of, opening_focus
 from ui.shell.guidance.before_lesson import own_sentence, read_view, restored_focus, with_own_sentence, write_view
 
-ROOT = Path(__file__).resolve().parents[2]
 MINE = Focus("sentiment", "Ça va? 100 % & <b>", layer=2, head=1, token=3)
 CHOICES = {"attention_section": ("trust",), "edit": ("zero:encoder.0.self.1", "zero:encoder.0.self.2")}
 
@@ -35,8 +33,8 @@ def test_a_view_from_an_address_may_say_anything() -> None:
     assert read_view("")[0] == ""
 
 
-def test_a_typed_sentence_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))  # whatever an earlier test has left
+@pytest.mark.usefixtures("shipped_folder")
+def test_a_typed_sentence_takes_the_place_of_the_one_before() -> None:
     view = write_view("attention", MINE, CHOICES)
     now = Focus("sentiment", "Mine.", lesson="tour", came_from=view)
     assert with_own_sentence(now, given="Mine.", page="masks") == view, "it is the step's"
@@ -52,8 +50,8 @@ def test_a_typed_sentence_takes_the_place_of_the_one_before(monkeypatch: pytest.
     assert (page, focus.checkpoint, focus.sentence, focus.lesson, choices) == ("masks", "sentiment", "Mine.", "", {})
 
 
-def test_a_sentence_is_the_readers_own_if_the_model_does_not_open_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+@pytest.mark.usefixtures("shipped_folder")
+def test_a_sentence_is_the_readers_own_if_the_model_does_not_open_with_it() -> None:
     mine = replace(opening_focus("en-fr"), sentence="Mine.", target="Le mien.")
     for view, checkpoint, found in (
         (write_view("overview", mine, {}), "en-fr", ("Mine.", "Le mien.")),

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.shell.choice import FORMER, names_of
-from ui.shell.navigation import GROUPS
+from ui.shell.choice import FORMER
+from ui.shell.navigation import page_names
 from ui.words.texts import common, page_text
 
-PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+PAGES = page_names()
 
 
 def controls() -> None:
@@ -182,14 +182,7 @@ def test_an_address_of_a_moment_ago_is_not_taken_for_one_that_is_brought(trial: 
 def test_a_former_name_of_an_option_still_finds_it(name: str) -> None:
     """Each is a text of a page today, and no other option of that row has the former name now."""
     control, _, option = name.rpartition("_")
-    found = {page: page_text(page) for page in PAGES}
-    flat = {page: text for page, text in found.items() if name in text}
-    tables = [text[control] for text in found.values() if option in text.get(control, ()) and name not in text]
-    assert flat or tables, f"no page has an option {name}"
-    for text in flat.values():
-        row = [key.removeprefix(f"{control}_") for key in text if key.startswith(f"{control}_")]
-        names = names_of(text, control, row)
-        for former in FORMER[name]:
-            assert [one for one, called in names.items() if former in called] == [option]
-    for table in tables:  # ``Page.option``
+    tables = [text[control] for text in map(page_text, PAGES) if option in text.get(control, ())]
+    assert tables, f"no page has an option {name}"
+    for table in tables:
         assert not set(FORMER[name]) & {called for one, called in table.items() if one != option}

@@ -19,7 +19,7 @@ from ui.classroom.class_state import SHOWN, SOLVED, Question
 from ui.classroom.stores import RedisStore, Store, StoreError
 
 redis = pytest.importorskip(
-    "redis", reason='there is no package redis; install it with: pip install "glassformer[class]"'
+    "redis", reason="there is no package redis; install it with: pip install -r requirements-class.txt"
 )
 SERVER = shutil.which("redis-server")
 N_STUDENTS, N_QUESTIONS = 60, 4

@@ -7,8 +7,7 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from tests.foreign_checkpoints import foreign_checkpoint
-from ui.shell.familiarity import unlike_training
-from ui.words.language_guess import guess_language
+from ui.shell.sentence_notes import guess_language, unlike_training
 from ui.words.texts import model_sentences
 
 
@@ -28,10 +27,7 @@ def test_the_language_of_a_sentence_is_guessed_or_left_open(text: str, language:
     assert guess_language(text) == language
 
 
-@pytest.fixture(autouse=True)
-def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recipes are those of the shipped checkpoints, whatever other tests have set."""
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+pytestmark = pytest.mark.usefixtures("shipped_folder")  # whose recipes are known
 
 
 @pytest.fixture(scope="module")

@@ -98,9 +98,9 @@ give_back_what_is_freed()
 store, kept = Store({"traces": 300_000_000, "results": 1}), []
 before = status_megabytes("VmRSS")
 for number in range(200):
-    store.keep(number, "trace", np.ones(1_000_000 // 8))
+    store.keep(number, "result", np.ones(1_000_000 // 8))
     kept.append(bytearray(100_000))
-store.give_up("traces")
+store.give_up("results")
 print(status_megabytes("VmRSS") - before)
 """
     assert printed_by(script) < 60  # megabytes

@@ -66,7 +66,20 @@ def test_a_hostile_lesson_leaves_the_others_alone(hostile: Path) -> None:
 def test_hostile_routes_are_left_out(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile.rename(hostile.parents[1] / "routes.toml")
     monkeypatch.setattr(route_files, "LESSONS", hostile.parents[1])
-    assert routes("en") == ()
+    found, problems = routes("en")
+    assert found == () and len(problems) <= 1 and all("routes.toml" in one for one in problems)
+    assert all(len(problem) < LONGEST_SENTENCE for problem in problems)
+
+
+def test_an_unknown_name_in_a_route_is_named_and_the_other_routes_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = [route.name for route in routes("en")[0]]
+    (tmp_path / "routes.toml").write_text(ROUTES.replace("minutes =", "minuts =", 1), encoding="utf-8")
+    monkeypatch.setattr(route_files, "LESSONS", tmp_path)
+    found, problems = routes("en")
+    assert [route.name for route in found] == whole[1:]
+    assert len(problems) == 1 and all(part in problems[0] for part in ("routes.toml, route 1", "'minuts'", "minutes"))
 
 
 def test_a_hostile_recipe_is_refused_in_a_sentence(hostile: Path) -> None:
@@ -127,4 +140,6 @@ def test_any_value_in_any_field_of_a_route(monkeypatch: pytest.MonkeyPatch) -> N
     good = {"route": [good["route"][0] | {"steps": good["route"][0]["steps"][:1]}, good["route"][2]]}
     for content in changed(good):
         monkeypatch.setattr(route_files, "parse_toml", lambda _, content=content: content)
-        assert all(isinstance(route, Lesson) and route.steps and route.title.strip() for route in routes("en"))
+        found, problems = routes("en")
+        assert all(isinstance(route, Lesson) and route.steps and route.title.strip() for route in found)
+        assert all("routes.toml" in problem and len(problem) < LONGEST_SENTENCE for problem in problems)

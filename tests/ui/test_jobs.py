@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ui.compute import jobs as long_jobs
-from ui.compute.jobs import QUEUE, TRAINING, Job, JobStopped, LongJobs
+from ui.compute.jobs import QUEUE, Job, JobStopped, LongJobs
 from ui.compute.queue import Queue
 from ui.compute.store import Store
 from ui.server.limits import limits
@@ -32,9 +32,11 @@ def until(condition: Callable[[], bool]) -> bool:
 class Work:
     """Work that continues until it is told to end or is stopped, and counts its starts."""
 
-    def __init__(self, result: object = "done") -> None:
+    def __init__(self, result: object = "done", *, ends: bool = False) -> None:
         self.begun, self.ended, self.go = 0, 0, threading.Event()
         self.result = result
+        if ends:
+            self.go.set()
 
     def __call__(self, report: Callable[[int, int], None]) -> object:
         self.begun += 1
@@ -80,24 +82,20 @@ def test_only_so_many_run_at_once_and_the_others_come_in_turn(start: Callable[..
     assert [job.result for job in jobs] == [0, 1, 2, 3]
 
 
-def test_leaving_ends_the_work_at_its_next_step_and_frees_the_place(start: Callable[..., Job]) -> None:
-    queue, work, next_one = Queue(1, share=SOON), Work(), Work()
+def test_who_leaves_ends_the_work_at_its_next_step_or_the_line_and_frees_the_place(start: Callable[..., Job]) -> None:
+    """A part of the page that redraws itself may poll once more after Stop; that revives nothing."""
+    queue, work, never, last = Queue(1, share=SOON), Work(), Work(), Work()
     job = start(work, queue=queue)
-    assert until(lambda: bool(work.begun))
-    waits = start(next_one, queue=queue)
-    job.leave("me", at_once=True)
-    assert job.wait(SOON) and job.stopped and job.result is None and work.ended == 1
-    assert until(lambda: bool(next_one.begun)) and (job.status, waits.status) == ("stopped", "running")
-
-
-def test_who_waits_in_line_may_leave_it(start: Callable[..., Job]) -> None:
-    queue, work, never = Queue(1, share=SOON), Work(), Work()
-    start(work, queue=queue)
     assert until(lambda: bool(work.begun))
     waits = start(never, queue=queue)
     assert until(lambda: queue.position(waits) == 1)
+    after = start(last, queue=queue)
     waits.leave("me", at_once=True)
     assert waits.wait(SOON) and waits.stopped and never.begun == 0 and queue.position(waits) == 0
+    job.leave("me", at_once=True)
+    job.look("me")
+    assert job.wait(SOON) and job.stopped and job.result is None and work.ended == 1
+    assert until(lambda: bool(last.begun)) and (job.status, after.status) == ("stopped", "running")
 
 
 def test_it_goes_on_for_the_other_one_who_looks(start: Callable[..., Job]) -> None:
@@ -116,18 +114,10 @@ def test_a_browser_that_is_closed_ends_it_without_saying_so(start: Callable[...,
     assert job.wait(SOON) and job.status == "left" and work.ended == 1
 
 
-def test_what_its_last_one_has_given_up_cannot_be_revived(start: Callable[..., Job]) -> None:
-    """A part of the page that redraws itself may poll once more after Stop."""
-    job = start(Work())
-    job.leave("me", at_once=True)
-    job.look("me")
-    assert job.wait(SOON) and job.status == "stopped"
-
-
-def test_its_clock_runs_from_its_start_to_its_end(start: Callable[..., Job]) -> None:
+def test_its_clock_runs_from_its_start_to_its_end_and_it_says_how_much_is_done(start: Callable[..., Job]) -> None:
     queue, work = Queue(1, share=SOON), Work()
     job = start(work, queue=queue)
-    assert until(lambda: bool(work.begun))
+    assert until(lambda: job.progress == (1, 4)) and job.share == 0.25
     waits = start(Work(), queue=queue)
     assert until(lambda: job.seconds > 0) and waits.seconds == 0
     work.go.set()
@@ -145,9 +135,7 @@ def test_a_place_is_given_back_when_work_fails(start: Callable[..., Job]) -> Non
 
     job = start(fails, queue=queue)
     assert job.wait(SOON) and str(job.problem) == "the loss was no number" and job.status == "failed"
-    work = Work()
-    work.go.set()
-    assert start(work, queue=queue).wait(SOON)
+    assert start(Work(ends=True), queue=queue).wait(SOON)
 
 
 def test_no_analysis_swallows_the_stop(start: Callable[..., Job]) -> None:
@@ -164,12 +152,6 @@ def test_no_analysis_swallows_the_stop(start: Callable[..., Job]) -> None:
     job = start(careless)
     job.leave("me", at_once=True)
     assert job.wait(SOON) and not caught and not issubclass(JobStopped, Exception)
-
-
-def test_it_says_how_much_is_done(start: Callable[..., Job]) -> None:
-    work = Work()
-    job = start(work)
-    assert until(lambda: job.progress == (1, 4)) and job.share == 0.25
 
 
 def test_a_forward_pass_counts_and_can_be_the_end(start: Callable[..., Job], tiny_checkpoint: Callable) -> None:
@@ -208,7 +190,7 @@ def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callab
     """Without fair shares it took more than a minute, until one of the four was done."""
     queue, trainings = Queue(2, share=0.2), [Steps() for _ in range(4)]
     for training in trainings:
-        start(training, queue=queue, kind=TRAINING)
+        start(training, queue=queue)
     assert until(lambda: all(training.at for training in trainings)), "all four of them are served"
     come, fifth = time.monotonic(), Steps()
     start(fifth, queue=queue)
@@ -219,7 +201,7 @@ def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callab
 
 
 def test_who_lets_others_go_on_may_be_left_meanwhile(start: Callable[..., Job]) -> None:
-    queue, first, last, blocking = Queue(1, share=0.05), Steps(), Work(), threading.Event()
+    queue, first, blocking = Queue(1, share=0.05), Steps(), threading.Event()
     job = start(first, queue=queue)
     assert until(lambda: bool(first.at))
     start(lambda report: blocking.wait(SOON), queue=queue)
@@ -227,8 +209,7 @@ def test_who_lets_others_go_on_may_be_left_meanwhile(start: Callable[..., Job]) 
     job.leave("me", at_once=True)
     assert job.wait(SOON) and job.status == "stopped" and queue.position(job) == 0
     blocking.set()
-    last.go.set()
-    assert start(last, queue=queue).wait(SOON)
+    assert start(Work(ends=True), queue=queue).wait(SOON)
 
 
 # ---- as a page asks -------------------------------------------------------------------------------------------------
@@ -239,12 +220,14 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
     """The jobs of this test, which a page finds in ``ui.compute.jobs.of_a_test``."""
     made = LongJobs(Store({"results": 1_000_000}))
     monkeypatch.setattr(long_jobs, "of_a_test", made, raising=False)
+    monkeypatch.setattr(long_jobs, "work", None, raising=False)
     yield made
     assert until(lambda: all(job.over for job in made._running.values()))
 
 
-def open_page(key: str = "a key") -> AppTest:
-    """A session on a page with one long computation, which is ``ui.compute.jobs.work``."""
+def open_page(work: Callable, key: str = "a key") -> AppTest:
+    """A session on a page with one long computation."""
+    long_jobs.work = work
 
     def script(key: str) -> None:
         import streamlit as st
@@ -265,10 +248,9 @@ def in_background(app: AppTest) -> threading.Thread:
     return thread
 
 
-def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs) -> None:
     work = Work("42")
-    monkeypatch.setattr(long_jobs, "work", work, raising=False)
-    pages = [open_page(), open_page()]
+    pages = [open_page(work), open_page(work)]
     threads = [in_background(page) for page in pages]
     assert until(lambda: bool(jobs._running) and len(next(iter(jobs._running.values()))._seen) == 2)
     work.go.set()
@@ -276,7 +258,7 @@ def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs, monkeypatch: p
         thread.join(SOON)
     assert [page.markdown[0].value for page in pages] == ["result: 42"] * 2
     assert work.begun == 1 and jobs._store.known("a key", "test") == "42"
-    third = open_page().run()
+    third = open_page(work).run()
     assert third.markdown[0].value == "result: 42" and work.begun == 1 and not third.button
 
 
@@ -286,10 +268,8 @@ def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.Monk
         start(other, queue=QUEUE)
     assert until(lambda: all(other.begun for other in others))
     monkeypatch.setattr(QUEUE, "_share", SOON)
-    work = Work("mine")
-    work.go.set()
-    monkeypatch.setattr(long_jobs, "work", work, raising=False)
-    page = open_page()
+    work = Work("mine", ends=True)
+    page = open_page(work)
     thread = in_background(page)
     assert until(lambda: bool(jobs._running))
     job = next(iter(jobs._running.values()))
@@ -300,34 +280,30 @@ def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.Monk
     assert page.markdown[0].value == "result: mine" and not page.exception
 
 
-def test_what_was_cancelled_says_so_and_can_be_asked_for_again(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = Work("there")
-    work.go.set()
-    monkeypatch.setattr(long_jobs, "work", work, raising=False)
-    page = open_page()
-    page.session_state["long jobs: stopped"] = hash(("a key", "test"))
-    page.run()
-    assert page.markdown[0].value == "result: None" and "stopped" in page.caption[0].value and not work.begun
-    page.button(key="test on").click().run()
-    assert page.markdown[0].value == "result: there"
+def test_a_request_just_after_the_last_visitor_left_does_not_join_the_ending_job(jobs: LongJobs, start) -> None:
+    ends = threading.Event()
+    left = jobs._running[("a key", "test")] = start(lambda report: ends.wait(SOON))  # not yet at its next step
+    left.leave("me", at_once=True)
+    joined = jobs._join(("a key", "test"), Work("there", ends=True), passes=0, who="another one")
+    ends.set()
+    assert joined is not left and joined.wait(SOON) and joined.result == "there"
 
 
-def test_another_key_is_not_what_was_cancelled(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = Work("there")
-    work.go.set()
-    monkeypatch.setattr(long_jobs, "work", work, raising=False)
-    page = open_page("another key")
-    page.session_state["long jobs: stopped"] = hash(("a key", "test"))
-    assert page.run().markdown[0].value == "result: there"
+def test_what_was_cancelled_says_so_and_can_be_asked_for_again(jobs: LongJobs) -> None:
+    work = Work("there", ends=True)
+    page, other = open_page(work), open_page(work, "another key")
+    for session in (page, other):
+        session.session_state["long jobs: stopped"] = hash(("a key", "test"))
+        session.run()
+    assert other.markdown[0].value == "result: there" and work.begun == 1
+    assert page.markdown[0].value == "result: None" and "stopped" in page.caption[0].value
+    page.button(key="long on").click().run()
+    assert page.markdown[0].value == "result: there" and work.begun == 2
 
 
-def test_a_session_has_one_at_a_time(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch, start) -> None:
-    first, second = Work(), Work("second")
-    second.go.set()
-    monkeypatch.setattr(long_jobs, "work", second, raising=False)
-    page = open_page()
+def test_a_session_has_one_at_a_time(jobs: LongJobs, start) -> None:
+    page, before = open_page(Work("second", ends=True)), start(Work())
     me = page.session_state["long jobs: who"] = object()
-    before = start(first)
     before.look(me)
     before.leave("me", at_once=True)
     page.session_state["long jobs: mine"] = ref(before)
@@ -335,36 +311,34 @@ def test_a_session_has_one_at_a_time(jobs: LongJobs, monkeypatch: pytest.MonkeyP
     assert before.wait(SOON) and before.stopped
 
 
-def test_what_goes_wrong_is_raised_where_it_was_asked_for(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_goes_wrong_is_raised_where_it_was_asked_for(jobs: LongJobs) -> None:
     def fails(_: Callable) -> None:
         raise ValueError("the sentence is empty")
 
-    monkeypatch.setattr(long_jobs, "work", fails, raising=False)
-    page = open_page().run()
+    page = open_page(fails).run()
     assert page.markdown[0].value == "problem: the sentence is empty"
-    monkeypatch.setattr(long_jobs, "work", lambda _: "better", raising=False)
+    long_jobs.work = lambda _: "better"
     assert page.run().markdown[0].value == "result: better"
 
 
 @pytest.mark.slow
-def test_a_page_may_wait_for_several_in_one_run() -> None:
+def test_a_page_may_wait_for_several_in_one_run(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when three baselines are compared: each has its own bar and its own button."""
+    monkeypatch.setattr(long_jobs, "_SHORT", 0.02)
 
     def script() -> None:
         import time
 
         import streamlit as st
 
-        from ui.compute.jobs import LongJobs
-        from ui.compute.store import Store
-
-        jobs = LongJobs(Store({"results": 10_000}))
+        from ui.compute import jobs as long_jobs
 
         def work(number: int) -> int:
-            time.sleep(1.0)  # longer than the delay before a bar is shown
+            time.sleep(0.2)  # longer than the delay before a bar is shown
             return number
 
-        st.markdown(str([jobs.result(number, "several", lambda _, number=number: work(number)) for number in (1, 2)]))
+        found = [long_jobs.of_a_test.result(n, "several", lambda _, n=n: work(n)) for n in (1, 2)]
+        st.markdown(str(found))
 
     app = AppTest.from_function(script, default_timeout=SOON).run()
     assert not app.exception, app.exception[0].message

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 import transformer
@@ -15,45 +14,8 @@ from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from ui.page import kit
 from ui.page.kit import Kit
-from ui.words.filled import Marked, code, filled, listed
 from ui.words.once_a_run import within_a_run
 from ui.words.texts import as_plain
-
-HOSTILE = "**b** [x](http://evil.example) <b> $x$ `c` {share} :material/home: www.evil.example"
-
-
-def test_a_value_is_escaped_in_markdown_and_left_alone_in_plain_text() -> None:
-    assert filled("say {token}.", {"token": HOSTILE}, markdown=True) == f"say {as_plain(HOSTILE)}."
-    assert filled("say {token}.", {"token": HOSTILE}, markdown=False) == f"say {HOSTILE}."
-
-
-def test_only_what_the_app_has_written_stays_markdown() -> None:
-    assert filled("{command}", {"command": Marked("`a`")}, markdown=True) == "`a`"
-    assert listed([Marked("`a`"), "*b*"]) == r"`a`, \*b\*" and isinstance(listed([]), Marked)
-
-
-def test_code_cannot_end_itself() -> None:
-    assert filled("{name:code}", {"name": "a`**b**"}, markdown=True) == "`aˋ**b**`" == code("a`**b**")
-    assert filled("{names:code}", {"names": ["a", "b"]}, markdown=True) == "`a` `b`"
-    assert filled("{names:code}", {"names": ["a", "b"]}, markdown=False) == "a b"
-
-
-def test_numbers_are_written_as_the_text_says() -> None:
-    values = {"share": np.float32(0.4321), "count": np.int64(6000), "score": 0.12345, "change": -0.5, "one": 1}
-    text = "{share:%} {count} {score} {change:+} {share:3} {count:tokens} {one:tokens}"
-    assert filled(text, values, markdown=True) == "43% 6,000 0.123 −0.5 0.432 6,000 tokens 1 token"
-
-
-def test_a_formula_keeps_its_braces_and_a_field_beside_a_word_is_filled() -> None:
-    text = r"$\frac{a}{b}_{i,j}$ sentence{score}{share:%}"
-    assert filled(text, {"score": " (1)", "share": 0.5}, markdown=False) == r"$\frac{a}{b}_{i,j}$ sentence (1)50%"
-
-
-@pytest.mark.parametrize(("text", "values"), [("{nothing}", {}), ("{count:noses}", {"count": 2})])
-def test_a_field_without_a_value_and_an_unknown_way_are_errors(text: str, values: dict) -> None:
-    with pytest.raises(KeyError):
-        filled(text, values, markdown=True)
-
 
 # ---- results --------------------------------------------------------------------------------------------------------
 
@@ -159,6 +121,19 @@ def test_a_page_prints_only_what_a_reader_can_import(tiny_checkpoint) -> None:
                 session.calc(function, session.trace)
         with pytest.raises(TypeError, match="SimpleNamespace, which has no Python"):
             session.calc(attention_rollout, SimpleNamespace())
+        with pytest.raises(TypeError, match="the name 'attention_rollout'"):
+            session.calc(attention_rollout, session.trace, "encoder", name="attention_rollout")
+
+
+def test_a_part_of_a_result_is_an_argument_of_another(tiny_checkpoint, counted) -> None:
+    session = Session(tiny_checkpoint("translator"))
+    with within_a_run():
+        one, two = (
+            session.calc(attention_rollout, session.trace, stack, name="rolled") for stack in ("encoder", "decoder")
+        )
+        found = [session.calc(counted, session.part(each, "query"), name="found") for each in (two, two, one)]
+    assert found[0] is found[1] is not found[2]
+    assert session.python.endswith("\nfound = weigh(rolled_2.query)\nfound_2 = weigh(rolled.query)\n")
 
 
 def test_what_a_fragment_computes_again_replaces_its_lines(tiny_checkpoint, counted) -> None:

@@ -36,23 +36,13 @@ def own_folder(tmp_path: Path, checkpoints_folder: Path, monkeypatch: pytest.Mon
     return folder
 
 
-def test_the_first_checkpoint_is_a_translator(checkpoints_folder: Path) -> None:
-    assert loading.checkpoint_names() == ("tiny-translator", "tiny-bert", "tiny-gpt", "tiny-sentiment")
-
-
-def test_the_favourite_comes_before_all_others(own_folder: Path) -> None:
-    (own_folder / "tiny-gpt").rename(own_folder / "en-fr")
-    assert loading.checkpoint_names()[0] == "en-fr"
-
-
-def test_files_and_folders_that_are_no_checkpoint_are_not_listed(own_folder: Path) -> None:
+def test_checkpoints_are_listed_a_translator_first_and_the_favourite_before_all(own_folder: Path, monkeypatch) -> None:
     (own_folder / "notes").mkdir()
     (own_folder / "README.md").write_text("no checkpoint", encoding="utf-8")
-    assert "notes" not in loading.checkpoint_names()
-
-
-def test_no_folder_is_no_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(tmp_path / "nowhere"))
+    assert loading.checkpoint_names() == ("tiny-translator", "tiny-bert", "tiny-gpt", "tiny-sentiment")
+    (own_folder / "tiny-gpt").rename(own_folder / "en-fr")
+    assert loading.checkpoint_names()[0] == "en-fr"
+    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(own_folder / "nowhere"))
     assert loading.checkpoint_names() == ()
 
 
@@ -132,14 +122,11 @@ def test_a_base_that_is_fetched_after_its_adapter_is_found(own_folder: Path, mon
     assert len(loading._stamp(adapter)) > len(without)
 
 
-def test_nobody_can_write_into_a_shared_trace(checkpoints_folder: Path) -> None:
+def test_nobody_can_write_into_a_shared_trace_and_bad_input_is_refused_every_time(checkpoints_folder: Path) -> None:
     trace = load_trace("tiny-translator", sentence="The cat.")
     for name in trace.names():
         with pytest.raises(ValueError, match="read-only"):
             trace[name].values[...] = 0
-
-
-def test_bad_input_is_refused_every_time(checkpoints_folder: Path) -> None:
     for _ in range(2):
         with pytest.raises(transformer.InputError, match="empty"):
             load_trace("tiny-translator", sentence="  ")
@@ -172,7 +159,7 @@ def test_long_traces_make_room_for_each_other(checkpoints_folder: Path, monkeypa
     one = load_trace("tiny-translator", sentence="The cat sat on the mat.")
     size = store.n_bytes("traces")
     assert size >= sum(one.values(name).nbytes for name in one.names())
-    monkeypatch.setattr(store._shelves["traces"], "limit", 2 * size)
+    monkeypatch.setitem(store.limits, "traces", 2 * size)
     for sentence in ("The cat sat on the hat.", "The cat sat on the bat.", "The cat sat on the rat."):
         load_trace("tiny-translator", sentence=sentence)
         assert store.n_bytes("traces") <= 2 * size

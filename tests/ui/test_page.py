@@ -7,17 +7,20 @@ import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.page import page as shell_page
+from tests.pages.conftest import codes, is_fine, said
 from ui.page.page import Page, page
 from ui.shell.focus import Focus
 from ui.words import texts
+from ui.words.once_a_run import begin_run, once_a_run
 
 SAMPLE = 'title = "A sample"\nquestion = "What for?"\nlook_for = ["One.", "Two.", "Three."]\nmore = "More."\n'
+EVERYTHING = ("stack", "kind", "layer", "head", "token")
 
 
 def _frame(body: str, needs: tuple[str, ...]) -> None:
@@ -50,7 +53,9 @@ def run(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         test = AppTest.from_function(_frame, args=(body, needs), default_timeout=60)
         for name, value in address.items():
             test.query_params[name] = value
-        return test.run()
+        test.run()
+        assert not test.exception
+        return test
 
     return open_page
 
@@ -59,206 +64,149 @@ def words(test: AppTest) -> str:
     return "\n".join(element.value for kind in ("title", "markdown", "caption") for element in test.main.get(kind))
 
 
+def kept(test: AppTest, name: str) -> object:
+    """Return what the body of the page has kept in the session; ``None`` if it did not get so far."""
+    return test.session_state[name] if name in test.session_state else None  # noqa: SIM401  (it has no get)
+
+
 def test_a_page_says_its_title_its_question_and_three_things_to_look_at(run) -> None:
     test = run("st.write(p.text['more'], p.trace.text)")
-    assert not test.exception
-    assert [title.value for title in test.title] == ["A sample"]
-    for expected in ("What for?", "One.", "Two.", "Three.", "More."):
-        assert expected in words(test)
+    assert all(expected in words(test) for expected in ("A sample", "What for?", "One.", "Two.", "Three.", "More."))
 
 
-def test_the_frame_offers_everything_that_a_translator_takes(run) -> None:
-    test = run(needs=("stack", "kind", "layer", "head", "token"))
-    assert [box.label for box in test.text_input] == ["Sentence", "Target text"]
-    assert [number.label for number in test.sidebar.number_input] == ["Padding tokens"]
-    assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint"]
-    assert [box.label for box in test.main.selectbox] == ["Attention", "Layer", "Head"]
-    assert [menu.label for menu in test.sidebar.menu_button] == ["Examples"]
-
-
-def test_selectors_come_only_where_a_page_asks_and_the_model_leaves_a_choice(run) -> None:
-    assert [box.label for box in run().main.selectbox] == []
-    writer = run(needs=("stack", "kind", "layer"), checkpoint="tiny-gpt")
-    assert [box.label for box in writer.main.selectbox] == ["Layer"]
-    assert [number.label for number in writer.sidebar.number_input] == []
-    judge = run(needs=("stack", "head"), checkpoint="tiny-sentiment")
-    assert [box.label for box in judge.text_input] == ["Sentence"]
-
-
-@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
-def test_every_kind_of_checkpoint_has_a_page(run, checkpoint: str) -> None:
-    test = run("st.write(p.checkpoint.name)", needs=("stack", "kind", "layer", "head", "token"), checkpoint=checkpoint)
-    assert not test.exception
-    assert not test.error
-    assert checkpoint in words(test)
+@pytest.mark.parametrize(("checkpoint", "boxes", "choices"), [
+    ("tiny-translator", ["sentence", "sidebar target"], ["choose kind", "choose layer", "choose head"]),
+    ("tiny-gpt", ["sentence"], ["choose layer", "choose head"]),
+    ("tiny-bert", ["sentence"], ["choose layer", "choose head"]),
+    ("tiny-sentiment", ["sentence"], ["choose layer", "choose head"]),
+])  # fmt: skip
+def test_the_frame_offers_what_a_model_takes_where_a_page_asks(
+    run, checkpoint: str, boxes: list, choices: list
+) -> None:
+    test = run("st.write(p.checkpoint.name)", needs=EVERYTHING, checkpoint=checkpoint)
+    assert not test.error and checkpoint in words(test)
+    assert [box.key for box in test.text_input][: len(boxes)] == boxes
+    assert [box.key for box in test.main.selectbox] == choices
+    assert bool(test.sidebar.number_input) is (checkpoint != "tiny-gpt")
+    assert [box.key for box in run(checkpoint=checkpoint).main.selectbox] == []
 
 
 def test_an_address_is_followed_and_corrected_in_one_line_each(run) -> None:
-    test = run("st.write(str(p.focus))", needs=("layer", "head"), layer="9", head="1", token="99", checkpoint="gone")
-    assert "layer=1, head=1" in words(test)
-    captions = [caption.value.replace("\\", "") for caption in test.main.caption]
-    assert any("There is no checkpoint 'gone' here; showing 'tiny-translator'." in caption for caption in captions)
-    assert any("There is no layer 9 (this model has layers 0–1); showing layer 1." in caption for caption in captions)
-    assert any("There is no token 99" in caption for caption in captions)
+    test = run(needs=("layer", "head"), layer="9", head="1", token="99", checkpoint="gone")
+    assert (test.session_state["seen"].layer, test.session_state["seen"].head) == (1, 1)
+
+    def corrections() -> list[str]:
+        told = [caption.value for caption in test.main.caption]
+        return [word for word in ("gone", " 9 ", " 99 ") if any(word in caption for caption in told)]
+
+    assert corrections() == ["gone", " 9 ", " 99 "]
     test.run()  # as a page does by itself when something is ready
-    assert any("There is no layer" in caption.value for caption in test.main.caption)
+    assert corrections() == ["gone", " 9 ", " 99 "]
     test.selectbox(key="choose layer").set_value(0).run()
-    assert not any("There is no" in caption.value for caption in test.main.caption)
+    assert corrections() == []
 
 
-def test_typing_a_sentence_changes_the_focus_and_begins_at_its_first_token(run) -> None:
-    test = run("st.write(p.trace.source.text)", token="3", layer="1")
+def test_typing_begins_at_the_first_token_and_a_click_with_the_address_of_before_is_kept(run) -> None:
+    test = run(needs=("layer", "head"), token="3")
     test.text_input(key="sentence").set_value("The dog sleeps.").run()
-    assert "The dog sleeps." in words(test)
-    seen = test.session_state["seen"]
-    assert (seen.sentence, seen.token, seen.layer) == ("The dog sleeps.", 0, 1)
-
-
-def test_a_click_that_comes_with_the_address_of_before_is_kept(run) -> None:
-    test = run(needs=("layer", "head"))
-    test.text_input(key="sentence").set_value("The dog sleeps.").run()
+    assert (test.session_state["seen"].sentence, test.session_state["seen"].token) == ("The dog sleeps.", 0)
     late = dict(test.query_params)
     test.selectbox(key="choose layer").set_value(1).run()
     test.query_params.clear()
     test.query_params.update(late)
     test.selectbox(key="choose head").set_value(1).run()
-    seen = test.session_state["seen"]
-    assert (seen.sentence, seen.layer, seen.head) == ("The dog sleeps.", 1, 1)
     assert test.query_params == {"sentence": "The dog sleeps.", "layer": "1", "head": "1"}
+    assert run().session_state["seen"].sentence == texts.model_sentences()["default"], "another session has its own"
 
 
-def test_a_target_is_read_instead_of_an_answer(run) -> None:
-    test = run("st.write('forced', p.trace.forced, p.trace.target.text)")
+def test_a_target_and_padding_are_read(run) -> None:
+    test = run("st.session_state['read'] = p.trace.forced, p.trace.target.text, p.trace.source.displays[-2:]")
     test.text_input(key="sidebar target").set_value("Le chien dort.").run()
-    assert "forced True" in words(test).replace("`", "")
-    assert "Le chien dort." in words(test)
-
-
-def test_padding_is_said_and_seen(run) -> None:
-    test = run("st.write(p.trace.source.displays[-1])")
     test.sidebar.number_input[0].set_value(2).run()
-    assert "2 \\<pad\\> tokens were added to the source" in words(test)
-    assert test.session_state["seen"].pads == 2
+    assert kept(test, "read") == (True, "Le chien dort.", ("<pad>", "<pad>"))
+    assert test.session_state["seen"].pads == 2 and r"2 \<pad\>" in words(test)
 
 
-@pytest.mark.parametrize("sentence", ["", "   ", "word " * 300])
-def test_bad_input_gets_a_sentence_and_stays_in_its_box(run, sentence: str) -> None:
-    test = run("st.write('never reached')")
-    test.text_input(key="sentence").set_value(sentence).run()
-    assert not test.exception
-    assert len(test.warning) == 1
-    assert test.text_input(key="sentence").value == sentence
-    assert "never reached" not in words(test)
-
-
-def test_a_target_that_is_too_long_says_so_with_both_numbers(run) -> None:
-    test = run()
-    test.text_input(key="sidebar target").set_value("mot " * 300).run()
-    assert "96" in test.warning[0].value
-    assert "target" in test.warning[0].value
-
-
-@pytest.mark.parametrize(
-    "sentence", ["<script>alert(1)</script>", "**bold** $x$ :red[no]", "</s> <pad>", "zwei\nZeilen", "😀"]
-)
-def test_odd_text_is_only_text(run, sentence: str) -> None:
-    test = run("st.session_state['text'] = p.trace.source.text", sentence=sentence)
-    assert not test.exception
-    assert not test.error
-    assert test.session_state["text"] == sentence
+@pytest.mark.parametrize(("box", "typed"), [("sentence", ""), ("sentence", "   "), ("sidebar target", "mot " * 300)])
+def test_bad_input_gets_a_sentence_and_stays_in_its_box(run, box: str, typed: str) -> None:
+    test = run("st.session_state['reached'] = p.trace.text == p.sentence")
+    del test.session_state["reached"]
+    test.text_input(key=box).set_value(typed).run()
+    assert not test.exception and len(test.warning) == 1 and test.text_input(key=box).value == typed
+    assert kept(test, "reached") is None and ("96" in test.warning[0].value or box == "sentence")
 
 
 def test_what_a_user_typed_is_never_markup_in_a_message(run) -> None:
     test = run("import transformer; raise transformer.InputError('no **bold** <b>')")
     assert test.warning[0].value == r"no \*\*bold\*\* \<b\>"
-
-
-def test_an_unexpected_error_becomes_a_sentence_with_details_folded_away(run) -> None:
     test = run("{}['missing **key**']")
-    assert not test.exception
-    assert "Something went wrong" in test.error[0].value
     assert r"missing \*\*key\*\*" in test.error[0].value
     details = next(box for box in test.main.expander if box.code)
-    assert not details.proto.expanded
-    assert "Traceback" in details.code[0].value
+    assert not details.proto.expanded and "Traceback" in details.code[0].value
 
 
-def test_a_page_with_nothing_to_show_says_one_line_and_ends(run) -> None:
-    test = run("p.nothing_to_show('Only a translator has this.'); st.write('never reached')")
+def test_a_page_may_end_early_or_change_the_focus(run) -> None:
+    test = run("p.nothing_to_show('Only a translator has this.'); st.session_state['reached'] = True")
     assert [info.value for info in test.info] == ["Only a translator has this."]
-    assert "never reached" not in words(test)
-    assert not test.error
+    assert kept(test, "reached") is None and not test.error
+    assert run("p.focus.head == 1 or p.set_focus(head=1)", needs=("head",)).session_state["seen"].head == 1
+    with pytest.raises(ValueError, match="colour"), page("sample", needs=("colour",)):
+        pass
 
 
-def test_set_focus_changes_the_focus_and_runs_again(run) -> None:
-    test = run("p.focus.head == 1 or p.set_focus(head=1)\nst.write('head', p.focus.head)", needs=("head",))
-    assert "head 1" in words(test).replace("`", "")
-    assert test.session_state["seen"].head == 1
-
-
-def test_a_broken_checkpoint_is_named_with_what_is_wrong(run, tmp_path: Path, monkeypatch, checkpoints_folder) -> None:
+def test_a_broken_checkpoint_is_named_and_without_any_the_page_says_what_to_do(
+    run, tmp_path: Path, monkeypatch, checkpoints_folder
+) -> None:
     folder = tmp_path / "broken"
     shutil.copytree(checkpoints_folder / "tiny-gpt", folder / "mine")
     (folder / "mine" / "model.safetensors").write_bytes(b"no weights")
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
-    test = run()
-    assert not test.exception
-    (error,) = test.error  # that is all: the rest of the page still works
-    assert "checkpoint mine cannot be opened" in error.value
-
-
-def test_without_any_checkpoint_the_page_says_what_to_do(run, tmp_path: Path, monkeypatch) -> None:
+    (error,) = run().error  # that is all: the rest of the page still works
+    assert "mine" in error.value
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path / "nowhere"))
-    test = run()
-    assert not test.exception
-    assert "GLASSFORMER" in test.warning[0].value
-    assert "nowhere" in test.warning[0].value
+    (warning,) = run().warning
+    assert "GLASSFORMER" in warning.value and "nowhere" in warning.value
 
 
 def test_a_snippet_begins_with_what_was_really_traced(run, checkpoints_folder) -> None:
-    body = "st.session_state['preamble'] = p.preamble"
-    test = run(body, sentence='It\'s "here"', target="Là", pads="2")
-    assert test.session_state["preamble"].splitlines()[-1] == (
-        "trace = transformer.trace(checkpoint, 'It\\'s \"here\"', target='Là', source_pads=2)"
+    body = (
+        "from dataclasses import replace\nst.session_state['preamble'] = p.preamble\n"
+        "other = replace(p.run, source_pads=0, sentence='B')\n"
+        "st.session_state['other'] = p._known_as(p.trace_of(other)).python"
     )
-    plain = run(body, checkpoint="tiny-gpt", pads="2").session_state["preamble"]
-    assert f'transformer.load("{checkpoints_folder / "tiny-gpt"}")' in plain
-    assert "source_pads" not in plain
+    page = run(body, sentence='It\'s "here"', target="Là", pads="2")
+    written = "transformer.trace(checkpoint, 'It\\'s \"here\"', target='Là', source_pads=2)"
+    assert kept(page, "preamble").splitlines()[-1] == f"trace = {written}"
+    assert kept(page, "other") == "transformer.trace(checkpoint, 'B', target='Là')", "also of another run"
+    page = run(body, checkpoint="tiny-gpt", pads="2", written="0")
+    assert f'transformer.load("{checkpoints_folder / "tiny-gpt"}")' in kept(page, "preamble")
+    assert "source_pads" not in kept(page, "preamble")
+    assert kept(page, "other") == "transformer.trace(checkpoint, 'B', strategy=transformer.Greedy(1))"
 
 
-def test_two_sessions_never_share_a_focus(run) -> None:
-    one, other = run(), run()
-    one.text_input(key="sentence").set_value("Only mine.").run()
-    assert other.run().session_state["seen"].sentence == "The cat sat on the mat."
+def test_presenting_leaves_out_code_and_examples_and_is_in_the_address(open_app) -> None:
+    look_for = texts.page_text("embeddings").look_for[0]
+    for value, is_plain in (("0", True), ("1", False)):
+        app = open_app("embeddings", presenter=value)
+        is_fine(app)
+        assert (look_for in said(app)) is bool(codes(app)) is bool(app.sidebar.menu_button) is is_plain
+    app = open_app("tokens", sentence="Hello there.")
+    for is_on in (True, False):
+        app.toggle(key="sidebar presenter").set_value(is_on).run()
+        is_fine(app)
+        assert ("presenter" in app.query_params) is is_on
+    assert app.query_params["sentence"] in ("Hello there.", ["Hello there."])
 
 
-def test_an_unknown_need_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"needs \['colour'\], which is unknown"), page("sample", needs=("colour",)):
-        pass
+# ---- what a run costs -----------------------------------------------------------------------------------------------
 
 
 def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
-    """``a:has(b) c`` makes Chromium recompute all styles whenever anything is added.
-
-    That was measured as ten times the work of a Plotly figure.
-    """
+    """``a:has(b) c`` makes Chromium recompute all styles whenever anything is added, which takes long."""
     shell = texts.ROOT / "ui" / "shell"
-    styles = [
-        shell.parent / "page" / "page.css",
-        shell / "guidance" / "lesson_bar.css",
-        *(shell / "presentation").glob("*.css"),
-    ]
-    assert len(styles) == 3
-    for path in styles:
+    styles = [shell.parent / "page" / "page.css", shell / "guidance" / "lesson_bar.css"]
+    for path in [*styles, *(shell / "presentation").glob("*.css")]:
         assert not re.search(r":has\([^{,]*\)\s+[\w.#*\[]", path.read_text(encoding="utf-8")), path
-
-
-def test_the_style_of_a_page_is_sent_before_its_model_opens(run, monkeypatch: pytest.MonkeyPatch) -> None:
-    order, style, opens = [], shell_page._style, shell_page._open_checkpoint
-    monkeypatch.setattr(shell_page, "_style", lambda: (order.append("style"), style())[1])
-    monkeypatch.setattr(shell_page, "_open_checkpoint", lambda p: (order.append("model"), opens(p))[1])
-    assert not run().exception
-    assert order == ["style", "model"], "the title would move when the model is there"
 
 
 def test_a_page_does_not_wait_until_the_trace_of_another_person_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +219,7 @@ def test_a_page_does_not_wait_until_the_trace_of_another_person_is_made(monkeypa
         return f"trace of {sentence}"
 
     monkeypatch.setattr("ui.page.page.load_trace", load)
-    monkeypatch.setattr(Page, "run", property(lambda self: self.focus.sentence))
+    monkeypatch.setattr("ui.page.page._run_of", lambda _, focus: focus.sentence)
     slow, quick = (Page("attention", Focus(sentence=sentence)) for sentence in ("slow", "quick"))
     with ThreadPoolExecutor() as pool:
         try:
@@ -281,3 +229,17 @@ def test_a_page_does_not_wait_until_the_trace_of_another_person_is_made(monkeypa
         finally:
             end.set()
         assert first.result(timeout=60) == "trace of slow"
+
+
+def test_a_value_is_read_once_within_a_run_and_again_in_the_next() -> None:
+    values = iter(range(10))
+    ask = once_a_run(lambda: next(values))
+
+    def run() -> None:
+        begin_run()
+        assert (ask(), ask()) == (0, 0)
+        begin_run()
+        assert ask() == 1
+
+    Context().run(run)
+    assert (ask(), ask()) == (2, 3), "where no run has begun, nothing is kept"

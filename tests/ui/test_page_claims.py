@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import transformer
 from tests.conftest import ROOT
-from tests.pages.test_heads import page_of
-from transformer.config import PictureConfig
-from transformer.heads.head_roles import CorpusRole
-from transformer.heads.role_files import load_corpus_roles
-from transformer.heads.role_measures import HeadMeasures, Measure
-from transformer.layers.costs import parameter_costs
+from tests.ui.texts_of import TextsOf
+from transformer.heads.head_roles import HeadRole
+from transformer.heads.weight_patterns import Measure
+from transformer.layers.costs import shares_of_parts
 from transformer.layers.feed_forward_units import silent_share
-from ui.shell.guidance.lessons import find_lesson
-from ui.shell.selectors import text_for, traits_of
+from ui.shell.focus_controls import text_for, traits_of
 from ui.words.texts import page_text, pictures
 from views.heads import heads_sections as sections
 
@@ -31,27 +28,13 @@ SENTENCES = {
 
 
 @pytest.mark.slow
+@pytest.mark.sample(of=3)
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
 def test_most_units_stay_silent_for_a_token(path: Path) -> None:
     assert page_text("feed_forward").look_for[1].startswith("Most units are inactive for any one token")
     trace = transformer.trace(transformer.load(path), SENTENCES.get(path.name, "The cat sat on the mat."))
     for stack in trace.stacks:
         assert silent_share(trace, stack).mean() > 0.5
-
-
-def test_the_head_of_the_lesson_is_a_previous_token_head_in_every_sentence() -> None:
-    """In English and in French."""
-    step = find_lesson("04-many-heads").steps[1]
-    french = find_lesson("04-many-heads", "fr").steps[1]
-    place = ("encoder", "self", step.focus["layer"], step.focus["head"])
-    saved = load_corpus_roles(transformer.load(ROOT / "checkpoints" / step.focus["checkpoint"])).roles
-    found = saved.head(*place)
-    assert (found.role, found.shares["previous"]) == ("previous", 1.0)
-    assert found.measured.has_role and found.measured.where["offset"] == -1
-    on_it = 10 * round(10 * found.measured.measures["offset"].score)
-    for told, sentences in ((step.explanation, "sentences"), (french.explanation, "phrases")):
-        plain = told.replace("\u202f%", "%").replace("\u202f", " ")
-        assert f"{saved.n_sentences} {sentences}" in plain and f"{on_it}%" in plain
 
 
 def test_what_to_look_for_fits_the_model() -> None:
@@ -68,19 +51,25 @@ def test_what_to_look_for_fits_the_model() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sample(of=3)
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
 def test_where_most_of_the_numbers_sit(path: Path) -> None:
     checkpoint = transformer.load(path)
-    shares = Counter()
-    for cost in parameter_costs(checkpoint.model):
-        shares[str(cost.part)] += cost.parameters / checkpoint.model.n_parameters
+    shares = shares_of_parts(checkpoint.model)
     said = page_text("checkpoint").look_for_of(traits_of(checkpoint.config))[1]
-    if isinstance(checkpoint.config, PictureConfig):
+    if checkpoint.config.reads_images:
         assert "feed-forward layer, and the four of attention" in said and "patch embedding has hardly any" in said
         assert shares["feed-forward"] + shares["self-attention"] > 0.5 and shares["embedding"] < 0.01
     else:
         assert "the embedding, and the two matrices of every feed-forward layer" in said
         assert shares["embedding"] + shares["feed-forward"] > 0.5
+
+
+def test_the_loss_of_repeated_tokens_falls_where_the_training_page_says() -> None:
+    (told, *_) = page_text("training").look_for_of({"decoder-only"})
+    assert "like that of gpt-en" in told and "between steps 400 and 600" in told
+    loss = pd.read_csv(ROOT / "checkpoints" / "gpt-en" / "history.csv").set_index("step")["repeated_loss"]
+    assert abs(loss[400] - 8) < 0.3 and loss[600] < 2
 
 
 def test_a_table_that_speaks_of_other_models_replaces_texts_that_are_shown() -> None:
@@ -92,13 +81,6 @@ def test_a_table_that_speaks_of_other_models_replaces_texts_that_are_shown() -> 
         for table in ("of_classes", "of_pictures", "of_vectors"):
             unknown = [key for key in text.get(table, ()) if key not in text and f'"{key}"' not in code]
             assert unknown == [] or unknown == ["look_for_where"], f"views/{name}/en.toml, [{table}]: {unknown}"
-
-
-def test_the_classifier_and_the_causal_model_get_no_sentence_of_others() -> None:
-    """Statements that were once made of all models and hold for some."""
-    assert "every number" not in page_text("tokens")["added"], "a causal model computes the past as before"
-    # In en-fr-2017, rows of rare entries ended as far from their initial values as others (cosine below 0.5).
-    assert "random" not in page_text("embeddings")["neighbours"]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
@@ -116,12 +98,14 @@ def test_what_to_look_for_speaks_of_no_part_that_the_model_lacks(path: Path) -> 
 
 def test_a_broad_head_that_passes_its_test_is_not_called_short_of_it() -> None:
     """Attending everywhere is not a role, however consistently a head does it."""
-    text = page_text("heads")
-    sharp, broad_test = Measure(score=0.41, chance=0.17, least=0.9, rows=100), Measure(0.86, 0.0, 0.85, rows=100)
-    broad = HeadMeasures({"window": sharp, "broad": broad_test}, where={"window": 0})
-    assert broad.clear and not broad.has_role
-    head = CorpusRole("decoder", "self", 0, 0, "broad", {}, {}, {}, 40, broad)
-    said = sections.tests_of(page_of(text), head)
+    sharp, broad_test = (
+        Measure(score=0.41, chance=0.17, least=0.9, rows=100, offset=0),
+        Measure(0.86, 0.0, 0.85, rows=100),
+    )
+    tests = {"window": sharp, "broad": broad_test}
+    head = HeadRole("decoder", "self", 0, 0, "broad", {}, n_sentences=40, measures=tests)
+    assert head.clear and not head.has_role
+    said = sections.tests_of(TextsOf("heads"), head)
     assert "which does not define a role" in said and "threshold" not in said
 
 

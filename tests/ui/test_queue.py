@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine
 from tests.ui.test_jobs import SOON, Work, until
-from ui.compute.jobs import TRAINING, Job
+from ui.compute.jobs import Job
 from ui.compute.queue import LONGEST, SCRIPTS, Queue
 
 
@@ -106,31 +106,6 @@ def test_no_page_keeps_its_slot(open_app: Callable[..., AppTest]) -> None:
 
 
 # ---- long computations ----------------------------------------------------------------------------------------------
-
-
-def test_one_training_at_a_time_and_others_pass_the_one_that_waits() -> None:
-    queue, inside, gone = Queue(lambda kind: 1 if kind == TRAINING else 2), [], threading.Event()
-    kinds = {"first": TRAINING, "second": TRAINING, "third": "", "fourth": ""}
-
-    def come(who: str) -> None:
-        if queue.enter(who, waits=lambda: not gone.is_set(), kind=kinds[who]):
-            inside.append(who)
-
-    threads = []
-    for who in kinds:
-        threads.append(threading.Thread(target=come, args=(who,)))
-        threads[-1].start()
-        assert until(lambda who=who: who in inside or queue.position(who))
-    assert until(lambda: inside == ["first", "third"])
-    assert [queue.position(who) for who in kinds] == [0, 1, 0, 2]
-    queue.leave("third")
-    assert until(lambda: inside == ["first", "third", "fourth"])  # the second may not: a training is still running
-    queue.leave("first")
-    assert until(lambda: inside[-1] == "second")
-    gone.set()
-    for thread in threads:
-        thread.join(SOON)
-        assert not thread.is_alive()
 
 
 def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from transformer.config import ModelConfig
 from transformer.guests.guest_config import GuestConfig
-from ui.shell import focus, selectors
-from ui.shell.selectors import work_of
+from ui.shell.focus_controls import work_of
 
 SIZES = {"vocabulary_size": 50, "d_model": 16, "n_heads": 2, "d_ff": 24, "n_encoder_layers": 1, "n_decoder_layers": 1}
 
@@ -23,16 +22,3 @@ def test_of_a_foreign_encoder_decoder_only_families_of_translators_translate(fam
 def test_our_own_translates_unless_it_was_given_tasks() -> None:
     assert work_of(ModelConfig(**SIZES)) == "encoder-decoder"
     assert work_of(ModelConfig(task_prefixes=("fill: ",), **SIZES)) == "text-to-text"
-
-
-@pytest.mark.parametrize("chosen", [None, "", "forged"])
-@pytest.mark.parametrize("name", ["head", "kind", "stack"])
-def test_a_choice_that_was_not_offered_changes_nothing(
-    name: str, chosen: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No browser sends such a value, but a script may, and the focus used to keep it on every page."""
-    changed: list[dict] = []
-    monkeypatch.setattr(focus, "change", lambda **values: changed.append(values))
-    monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": chosen})
-    selectors._change(name, (0, 1, "encoder self"))
-    assert not changed

@@ -1,4 +1,4 @@
-"""Environment settings are checked at the start; a wrong one stops the server with one sentence."""
+"""Settings of the environment are checked at the start; those of Streamlit are what the app relies on."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from streamlit import config
 
 from tests.pages.conftest import is_fine
 from ui.compute import store
 from ui.server.settings import PREFIX, SettingError, Settings, settings
 
 ROOT = Path(__file__).resolve().parents[2]
+STOPPED = f"Glassformer was not started: {PREFIX}SESSIONS is '0'; it must be an integer ≥ 1, or be left out."
 NUMBERS = [field.name for field in fields(Settings) if "int" in str(field.type)]
 
 
@@ -40,27 +43,19 @@ def test_hosts_are_names() -> None:
             settings({f"{PREFIX}HOSTS": wrong})
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"), [("SESSIONS", "0"), ("MODELS_MB", "abc"), ("THREADS", "two"), ("TRACES_MB", "-5")]
-)
-def test_a_wrong_setting_stops_the_start_with_one_sentence(name: str, wrong: str) -> None:
-    environment = {**os.environ, PREFIX + name: wrong}
-    for command in (["-m", "deploy.serve", "--port", "1"], ["-m", "glassformer", "--port", "1"]):
-        run = subprocess.run(
-            [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
-        )
-        assert run.returncode == 1
-        assert run.stderr.strip() == (
-            f"Glassformer was not started: {PREFIX}{name} is {wrong!r}; it must be an integer ≥ 1, or be left out."
-        )
+@pytest.mark.parametrize("module", ["deploy.serve", "glassformer"])
+def test_a_wrong_setting_stops_the_start_with_one_sentence(module: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", module, "--port", "1"], cwd=ROOT, env={**os.environ, f"{PREFIX}SESSIONS": "0"},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert (run.returncode, run.stderr.strip()) == (1, STOPPED)
 
 
 def test_streamlit_run_says_it_on_the_page(open_app, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}SESSIONS", "0")
     app = open_app("attention")
-    assert [error.value for error in app.error] == [
-        f"Glassformer was not started: {PREFIX}SESSIONS is '0'; it must be an integer ≥ 1, or be left out."
-    ]
+    assert [error.value for error in app.error] == [STOPPED]
     monkeypatch.setenv(f"{PREFIX}SESSIONS", "3")
     is_fine(open_app("attention"))
 
@@ -88,5 +83,67 @@ def test_secrets_are_checked_and_never_repeated() -> None:
 
 def test_redis_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.server.settings.find_spec", lambda name: None)
-    with pytest.raises(SettingError, match="glassformer\\[class\\]"):
+    with pytest.raises(SettingError, match="redis"):
         settings({f"{PREFIX}REDIS": "redis://redis:6379"})
+
+
+# ---- Streamlit's ---------------------------------------------------------------------------------------------------
+
+STREAMLIT = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+SET = {
+    "runner.postScriptGC": (False, "it took longer than a page"),
+    "runner.magicEnabled": (False, "no page is taken apart to look for values that stand alone"),
+    "server.fileWatcherType": ("none", "a changed file does not pull the model from under a class"),
+    "global.minCachedMessageSize": (500, "what the browser has already is not sent again"),
+    "server.address": ("127.0.0.1", "only this machine"),
+    "browser.gatherUsageStats": (False, "no usage is reported"),
+    "server.maxUploadSize": (0, "until the app bounds how much is sent"),
+    "server.disconnectedSessionTTL": (3600, "a phone that sleeps for a lesson keeps its session"),
+    "server.enableAgentApi": (False, "only browsers drive the app"),
+    "client.showErrorDetails": ("none", "a traceback is never shown"),
+}
+
+
+@pytest.mark.parametrize("name", SET)
+def test_what_the_app_relies_on_is_set(name: str) -> None:
+    (section, key), (value, why) = name.split("."), SET[name]
+    assert STREAMLIT[section][key] == value, why
+
+
+def test_every_setting_is_one_that_streamlit_knows() -> None:
+    def names(values: dict, prefix: str = "") -> list[str]:
+        return [
+            name
+            for key, value in values.items()
+            for name in (names(value, f"{prefix}{key}.") if isinstance(value, dict) else [f"{prefix}{key}"])
+        ]
+
+    unknown = [name for name in names(STREAMLIT) if name not in config._config_options_template]
+    assert unknown == []
+
+
+def test_text_stands_out_from_its_ground() -> None:
+    for mode in ("light", "dark"):
+        theme = STREAMLIT["theme"][mode]
+        for ground in (
+            theme["backgroundColor"],
+            theme["secondaryBackgroundColor"],
+            theme["sidebar"]["backgroundColor"],
+        ):
+            assert _contrast(theme["textColor"], ground) >= 7  # WCAG AAA
+            assert _contrast(theme["linkColor"], ground) >= 4.5
+        assert _contrast(theme["primaryColor"], theme["backgroundColor"]) >= 4.5
+
+
+def _contrast(one: str, other: str) -> float:
+    """Return WCAG 2.2's contrast ratio of two colours, (lighter + 0.05) / (darker + 0.05) of luminances."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    brighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)

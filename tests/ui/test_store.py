@@ -16,7 +16,7 @@ import transformer
 from transformer.interventions.experiment import experiment
 from transformer.runs.run import Run
 from ui.compute import store as module
-from ui.compute.store import MEGABYTES, Store, limits, size_of
+from ui.compute.store import MEGABYTES, Store, limits, weigh
 
 NAME = "a result"
 ROOM = {"models": 10**9, "traces": 10**9, "results": 10**9}
@@ -24,7 +24,7 @@ ROOM = {"models": 10**9, "traces": 10**9, "results": 10**9}
 
 def of_texts(limit: int = 10) -> Store:
     """Each text takes as many bytes as it has letters."""
-    return Store({"results": limit}, size_of=lambda text, kept: len(text))
+    return Store({"results": limit}, weigh=lambda text, kept: (len(text), "results"))
 
 
 def bytes_of(kept: Store) -> tuple[int, int]:
@@ -35,16 +35,9 @@ def test_what_is_there_is_not_computed_again() -> None:
     kept = of_texts()
     first = kept.get("a", NAME, lambda: "one")
     assert kept.get("a", NAME, lambda: pytest.fail("computed twice")) is first
-    assert kept.known("a", NAME) is first
-    assert bytes_of(kept) == (1, 3)
-
-
-def test_another_name_and_another_owner_are_another_result() -> None:
-    kept = of_texts()
-    kept.get("a", NAME, lambda: "one")
-    assert kept.get("a", (NAME, 2), lambda: "two") == "two"
-    assert kept.get("b", NAME, lambda: "six") == "six"
-    assert kept.known("b", (NAME, 2)) is None
+    assert kept.known("a", NAME) is first and bytes_of(kept) == (1, 3)
+    assert kept.get("a", (NAME, 2), lambda: "two") == "two" and kept.get("b", NAME, lambda: "six") == "six"
+    assert kept.known("b", (NAME, 2)) is None, "another name and another owner are another result"
 
 
 def test_what_was_not_used_for_longest_goes_when_the_bytes_are_too_many() -> None:
@@ -53,26 +46,13 @@ def test_what_was_not_used_for_longest_goes_when_the_bytes_are_too_many() -> Non
         kept.get(key, NAME, lambda: "xxx")
     assert kept.known("a", NAME) == "xxx"  # which counts as used
     kept.get("d", NAME, lambda: "xxxx")  # 13 bytes with b, 10 without it
-    assert kept.n_bytes("results") == 10
-    assert kept.get("a", NAME, lambda: "new") == kept.get("c", NAME, lambda: "new") == "xxx"
-    assert kept.get("b", NAME, lambda: "new") == "new"
-
-
-def test_what_is_larger_than_the_limit_is_kept_alone() -> None:
-    kept = of_texts(limit=10)
-    kept.get("small", NAME, lambda: "xxx")
-    kept.get("large", NAME, lambda: "x" * 50)
-    assert bytes_of(kept) == (1, 50)
-    kept.get("small", NAME, lambda: "xxx")
-    assert bytes_of(kept) == (1, 3)
-
-
-def test_a_newer_result_takes_the_place_of_the_older_one() -> None:
-    kept = of_texts(limit=10)
+    assert kept.n_bytes("results") == 10 and [key for key in "abcd" if kept.known(key, NAME)] == ["a", "c", "d"]
+    for text, size in (("x" * 50, 50), ("xxx", 3)):
+        kept.get(text, NAME, lambda text=text: text)
+        assert bytes_of(kept) == (1, size), "what is larger than the limit is kept alone, until another comes"
     for text in ("1", "12", "123"):
-        kept.keep("a", NAME, text)
-    assert kept.known("a", NAME) == "123"
-    assert bytes_of(kept) == (1, 3)
+        kept.keep("xxx", NAME, text)
+    assert kept.known("xxx", NAME) == "123" and bytes_of(kept) == (1, 3), "a newer one takes the place of the older"
 
 
 def test_thirty_that_ask_at_once_wait_for_one_computation() -> None:
@@ -89,7 +69,7 @@ def test_thirty_that_ask_at_once_wait_for_one_computation() -> None:
     assert all(value is found[0] for value in found)
 
 
-def test_different_keys_are_computed_side_by_side() -> None:
+def test_different_keys_are_computed_side_by_side_and_one_within_another() -> None:
     kept, both = of_texts(), threading.Barrier(2, timeout=60)
 
     def compute() -> str:
@@ -98,12 +78,7 @@ def test_different_keys_are_computed_side_by_side() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda key: kept.get(key, NAME, compute), "ab")) == ["one", "one"]
-
-
-def test_a_result_may_need_another_one() -> None:
-    kept = of_texts()
-    assert kept.get("a", "outer", lambda: kept.get("a", "inner", lambda: "one") + "!") == "one!"
-    assert len(kept) == 2
+    assert kept.get("a", "outer", lambda: kept.get("a", "inner", lambda: "x") + "!") == "x!" and len(kept) == 4
 
 
 def test_a_run_that_is_ended_leaves_nothing_behind_and_the_next_computes() -> None:
@@ -184,7 +159,22 @@ def test_what_is_computed_with_a_dropped_model_is_not_kept(tiny_checkpoint: Call
     assert kept.known(run, "lens")
 
 
+def test_what_holds_a_trace_is_on_the_shelf_of_traces(tiny_checkpoint: Callable) -> None:
+    """The kit keeps an experiment, whose trace is as large as another, under a name like any other's."""
+    kept, run = Store(ROOM), Run(tiny_checkpoint("translator"), "The cat.")
+    trace = transformer.trace_of(run)
+    for name, value in (("numbers", np.zeros(1000)), ("calc", experiment(trace, [])), ("rows", [{"of": trace}])):
+        kept.keep(run, (name,), value)
+    assert 8000 < kept.n_bytes("results") < 20_000 < kept.n_bytes("traces")
+    kept.give_up("traces")
+    assert kept.known(run, ("numbers",)) is not None and len(kept) == 1
+
+
 # ---- how much a result takes ----------------------------------------------------------------------------------------
+
+
+def bytes_in(value: object) -> int:
+    return weigh(value)[0]
 
 
 @dataclass(frozen=True)
@@ -195,10 +185,10 @@ class Found:
 
 def test_a_result_takes_what_its_arrays_take_each_counted_once() -> None:
     large = np.zeros(1_000_000, np.float32)
-    alone = size_of(Found(large, ()))
+    alone = bytes_in(Found(large, ()))
     assert 4_000_000 < alone < 4_010_000
-    assert size_of(Found(large, (large, {"again": [large]}))) < alone + 1000
-    assert size_of(Found(large, (large.copy(),))) > 8_000_000
+    assert bytes_in(Found(large, (large, {"again": [large]}))) < alone + 1000
+    assert bytes_in(Found(large, (large.copy(),))) > 8_000_000
 
 
 def test_a_result_may_hold_numbers_of_any_name() -> None:
@@ -207,16 +197,16 @@ def test_a_result_may_hold_numbers_of_any_name() -> None:
         parameters: int
         n_bytes: str
 
-    assert 4096 < size_of((Cost(3, "?"), Cost(4, "?"), None, 1.5, {"a"})) < 10_000
+    assert 4096 < bytes_in((Cost(3, "?"), Cost(4, "?"), None, 1.5, {"a"})) < 10_000
 
 
 def test_a_trace_and_a_model_take_the_bytes_of_their_tensors(tiny_checkpoint: Callable) -> None:
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, "The cat.")
     recorded = sum(trace.values(name).nbytes for name in trace.names())
-    assert recorded < size_of(trace) < recorded + 50_000
+    assert recorded < bytes_in(trace) < recorded + 50_000
     weights = sum(parameter.nbytes for parameter in checkpoint.model.parameters())
-    assert weights < size_of(checkpoint) < weights + 50_000
+    assert weights < bytes_in(checkpoint) < weights + 50_000
 
 
 def test_a_trace_that_is_kept_by_itself_is_not_counted_in_an_effect(tiny_checkpoint: Callable) -> None:

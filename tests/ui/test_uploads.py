@@ -18,6 +18,7 @@ from transformer.files import received_files
 from ui.compute import loading, uploads
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
+Open = Callable[..., AppTest]
 GONE = f"received-{'0123456789abcdef' * 4}"
 
 
@@ -35,26 +36,17 @@ def sent(checkpoints_folder: Path) -> str:
     return uploads.receive(files, uploads.uploads_folder()).name
 
 
-@pytest.mark.parametrize("page", ["overview", "checkpoint", "attention", "compare"])
-def test_every_page_opens_it_by_its_address(open_app: Callable[..., AppTest], sent: str, page: str) -> None:
-    app = open_app(page, checkpoint=sent)
-    is_fine(app)
-    assert app.selectbox(key="sidebar checkpoint").value == sent
-    assert "showing" not in said(app)
-
-
-def test_its_card_is_text_and_fetches_nothing(open_app: Callable[..., AppTest], sent: str) -> None:
-    app = open_app("checkpoint", checkpoint=sent)
-    assert "example.org" not in said(app)
+def test_its_address_opens_it_its_card_is_text_and_no_other_list_has_it(open_app: Open, sent: str) -> None:
+    for page in ("compare", "checkpoint"):
+        app = open_app(page, checkpoint=sent)
+        is_fine(app)
+        assert app.selectbox(key="sidebar checkpoint").value == sent and "showing" not in said(app)
+    assert "example.org" not in said(app), "the card fetches nothing"
     assert any("![](http://example.org/seen.png) <script>" in code.value for code in app.code)
+    assert not any(sent in option for option in open_app("checkpoint").selectbox(key="sidebar checkpoint").options)
 
 
-def test_who_has_not_sent_it_does_not_find_it_in_the_list(open_app: Callable[..., AppTest], sent: str) -> None:
-    app = open_app("checkpoint")
-    assert not any(sent in option for option in app.selectbox(key="sidebar checkpoint").options)
-
-
-def test_an_upload_that_is_gone_is_named_and_the_nearest_thing_opened(open_app: Callable[..., AppTest]) -> None:
+def test_an_upload_that_is_gone_is_named_and_the_nearest_thing_opened(open_app: Open) -> None:
     app = open_app("tokens", checkpoint=GONE)
     is_fine(app)
     assert f"There is no checkpoint '{GONE[:60]}…' here" in said(app)
@@ -65,36 +57,29 @@ def send(app: AppTest, files: dict[str, bytes]) -> AppTest:
     return next(button for button in app.button if button.label == "Open these files").click().run()
 
 
-def test_sending_the_files_opens_the_checkpoint(
-    open_app: Callable[..., AppTest],
-    checkpoints_folder: Path,
-    tiny_checkpoint: Callable,
+def test_sending_the_files_opens_the_checkpoint_and_what_is_refused_leaves_everything_as_it_was(
+    open_app: Open, checkpoints_folder: Path, tiny_checkpoint: Callable
 ) -> None:
-    files = {name: (checkpoints_folder / "tiny-gpt" / name).read_bytes() for name in FILES}
-    app = send(open_app("checkpoint", sentence="Hello there."), files)
+    app, box = open_app("checkpoint", sentence="Hello there."), {"key": "sidebar checkpoint"}
+    for files, why in (
+        ({"model.pt": b"\x80\x04."}, "is a pickle"),
+        ({"config.json": b"{}"}, "is missing; choose all files"),
+    ):
+        app = send(app, files)
+        assert why in app.warning[0].value and not app.exception and not app.error
+        assert app.query_params["sentence"] in ("Hello there.", ["Hello there."])
+        assert app.selectbox(**box).value == "tiny-translator"
+    app = send(app, {name: (checkpoints_folder / "tiny-gpt" / name).read_bytes() for name in FILES})
     is_fine(app)
     name = f"received-{tiny_checkpoint('gpt').fingerprint}"
     assert app.query_params["checkpoint"] in (name, [name])
     assert app.query_params["sentence"] in ("Hello there.", ["Hello there."])
-    app.selectbox(key="sidebar checkpoint").select("tiny-bert").run()
-    assert f"{name[: len('received-') + 12]} (yours)" in app.selectbox(key="sidebar checkpoint").options
-
-
-def test_what_is_refused_leaves_everything_as_it_was(
-    open_app: Callable[..., AppTest],
-    checkpoints_folder: Path,
-) -> None:
-    app = send(open_app("checkpoint", sentence="Hello there."), {"model.pt": b"\x80\x04."})
-    assert "is a pickle" in app.warning[0].value
-    assert not app.exception and not app.error
-    assert app.query_params["sentence"] in ("Hello there.", ["Hello there."])
-    assert app.selectbox(key="sidebar checkpoint").value == "tiny-translator"
-    app = send(app, {"config.json": b"{}"})
-    assert "is missing; choose all files" in app.warning[0].value
+    app.selectbox(**box).select("tiny-bert").run()
+    assert f"{name[: len('received-') + 12]} (yours)" in app.selectbox(**box).options
 
 
 @pytest.mark.parametrize("name", ["../tiny-gpt", "received-../../etc", "/etc", f"{GONE}/.."])
-def test_a_name_in_the_address_leads_nowhere_else(open_app: Callable[..., AppTest], name: str) -> None:
+def test_a_name_in_the_address_leads_nowhere_else(open_app: Open, name: str) -> None:
     app = open_app("tokens", checkpoint=name)
     is_fine(app)
     assert app.query_params.get("checkpoint") is None
@@ -191,13 +176,8 @@ def test_what_a_sleeping_phone_uses_goes_only_if_it_sleeps_for_long_and_there_is
     assert uploads.is_here(visitors("B").send(2)) and not uploads.is_here(mine)
 
 
-def test_the_form_says_what_is_kept(open_app: Callable[..., AppTest]) -> None:
-    for language, sentence in (("en", "your 3 latest ones stay"), ("fr", "vos 3 derniers restent")):
-        assert sentence in said(open_app("checkpoint", language=language))
-
-
 def test_a_path_is_typed_where_one_person_uses_the_server(
-    open_app: Callable[..., AppTest], checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_app: Open, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "_typed", {})
     elsewhere = tmp_path / "elsewhere"
@@ -218,9 +198,7 @@ def test_a_path_is_typed_where_one_person_uses_the_server(
     assert any(f'transformer.load("{elsewhere.resolve()}/tiny-sentiment")' in code for code in codes(app))
 
 
-def test_nobody_types_a_path_where_the_server_serves_others(
-    open_app: Callable[..., AppTest], checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_types_a_path_where_the_server_serves_others(checkpoints_folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(loading, "for_one_person", lambda: False)
     with pytest.raises(transformer.CheckpointError, match="is not a directory"):
         loading.open_folder(str(checkpoints_folder / "tiny-gpt"))

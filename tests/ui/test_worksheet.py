@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import escape
 from html.parser import HTMLParser
 from urllib.parse import parse_qsl, urlsplit
@@ -9,17 +10,18 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 import transformer
-from tests.conftest import ROOT
 from tests.kinds_of_text import SENDABLE
 from tests.nights import by_day
-from ui.server.network_address import network_address
+from ui.classroom.class_address import network_address
+from ui.page.page import Page
 from ui.shell.focus import Focus
-from ui.shell.guidance.lessons import Lesson, Step, lessons
+from ui.shell.guidance.lessons import PLACE, Lesson, Step, lessons
 from ui.words.texts import as_plain, page_text, use_language
-from views.lessons.worksheet import Exercise, Sheet, lesson_sheet, link_to, with_figures, worksheet
+from views.lessons.lessons_sections import step_link
+from views.lessons.worksheet import worksheet
 from views.lessons.worksheet_drawings import PARTS, figure_of, framed_figure, step_figures
 
-TEXT = page_text("lessons")
+PAGE = Page("lessons", Focus())
 QUIZ = Step("tokens", "One", "Do `it`.", "See **this**.", "Which?", "yes", "Because *so*.", "", (("no way", "As if."),))
 LESSON = Lesson("01-mine", "Mine", "To see.", 10, (QUIZ, Step("attention", "Two", "Go.", "Look.")))
 SENTENCE = "The dog sleeps under the table."
@@ -45,8 +47,7 @@ class Outline(HTMLParser):
 
 
 def paper(lesson: Lesson = LESSON, *, key: bool = False) -> str:
-    sheet = lesson_sheet(lesson, text=TEXT, link=lambda number: f"http://here/tokens?step={number}")
-    return worksheet(sheet, key=key, text=TEXT)
+    return worksheet(PAGE, lesson, key=key, link="http://here/tokens?step={}".format)
 
 
 def test_a_worksheet_asks_and_the_key_answers() -> None:
@@ -70,10 +71,14 @@ def test_a_file_needs_nothing_else() -> None:
 
 @pytest.mark.parametrize("nasty", (*filter(str.strip, SENDABLE.values()), '"><img src=x onerror=alert(1)>', "a\\*b"))
 def test_typed_text_stays_text(nasty: str) -> None:
-    exercise = Exercise(question=as_plain(nasty), answer=as_plain(nasty), link="javascript:alert(1)")
-    sheet, harmless = (Sheet("T", "A", (one,)) for one in (exercise, Exercise(question="-", answer="-")))
+    def lesson(text: str) -> Lesson:
+        return replace(LESSON, steps=(replace(QUIZ, question=as_plain(text), explanation=as_plain(text)),))
+
     for key in (False, True):
-        outline, plain = (Outline(worksheet(one, key=key, text=TEXT)) for one in (sheet, harmless))
+        outline, plain = (
+            Outline(worksheet(PAGE, lesson(text), key=key, link=lambda number: "javascript:alert(1)"))
+            for text in (nasty, "-")
+        )
         assert outline.tags == plain.tags and not outline.links
         said, besides = ("".join("".join(each.words).split()) for each in (outline, plain))
         typed = "".join(nasty.split())
@@ -82,15 +87,14 @@ def test_typed_text_stays_text(nasty: str) -> None:
 
 def test_a_link_says_the_whole_place() -> None:
     focus = Focus(checkpoint="mine", sentence="a & b=c?", layer=2, head=1)
-    link = link_to(
-        "http://here:8501/app/",
-        "attention",
-        {"checkpoint": "mine", **focus.to_address(default=Focus(checkpoint="mine"))},
-    )
+    steps = (replace(QUIZ, page="attention", focus={name: getattr(focus, name) for name in PLACE}),)
+    lesson = replace(LESSON, steps=steps)
+    link = step_link(lesson, 1, focus=Focus(checkpoint="mine"), base="http://here:8501/app/")
     assert link.startswith("http://here:8501/app/attention?checkpoint=mine&")
     address = dict(parse_qsl(urlsplit(link).query))
-    assert Focus.from_address(address, default=Focus())[0] == focus
-    assert link_to("", "attention", {"checkpoint": "mine"}) == ""
+    found, notes = Focus.from_address(address, default=Focus())
+    assert replace(found, lesson="") == focus and found.lesson == LESSON.name and not notes
+    assert step_link(lesson, 1, focus=focus, base="") == ""
     assert address["sentence"] == "a & b=c?"
 
 
@@ -107,31 +111,30 @@ def test_a_link_says_the_whole_place() -> None:
 def test_the_network_reaches_an_app_by_another_address(
     url: str, listens_on: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ui.server.network_address._own_host", lambda: "198.51.100.4")
+    monkeypatch.setattr("ui.classroom.class_address._own_host", lambda: "198.51.100.4")
     assert network_address(url, listens_on=listens_on) == expected
-    monkeypatch.setattr("ui.server.network_address._own_host", lambda: "")
+    monkeypatch.setattr("ui.classroom.class_address._own_host", lambda: "")
     assert network_address(url, listens_on=listens_on) == url
 
 
 @pytest.mark.parametrize(("host", "codes"), [("127.0.0.1:8501", 0), ("localhost", 0), ("school.example", 2)])
 def test_a_link_that_only_this_machine_opens_has_no_code(host: str, codes: int) -> None:
-    sheet = lesson_sheet(LESSON, text=TEXT, link=lambda number: f"http://{host}/tokens?step={number}")
-    assert worksheet(sheet, key=False, text=TEXT).count('class="qr"') == codes
-    assert worksheet(sheet, key=True, text=TEXT).count('class="qr"') == 0
+    for key, expected in ((False, codes), (True, 0)):
+        html = worksheet(PAGE, LESSON, key=key, link=lambda number: f"http://{host}/tokens?step={number}")
+        assert html.count('class="qr"') == expected
 
 
 @pytest.mark.parametrize("page", ["attention", "heads", "positions", "add_norm"])
 def test_a_figure_of_the_canvas_stands_on_worksheet_and_key(tiny_checkpoint, page: str) -> None:
     trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
-    figure = figure_of(page, Focus(layer=1, head=1, token=2), trace, text=TEXT)
-    sheet = lesson_sheet(LESSON, text=TEXT, link=str)
+    figure = figure_of(PAGE, page, Focus(layer=1, head=1, token=2), trace)
     for key in (False, True):
-        html = worksheet(with_figures(sheet, ([figure], [])), key=key, text=TEXT)
+        html = worksheet(PAGE, LESSON, key=key, link=str, figures=([figure], []))
         outline = Outline(html)
         assert outline.tags.count("figure") == html.count("<figure class=") == 1 and "iframe" not in outline.tags
         scripts = 1 + 2 + 1  # the figure's numbers, the shared part, and the script that draws
         assert outline.tags.count("script") == scripts
-        both = worksheet(with_figures(sheet, ([figure], [figure])), key=key, text=TEXT)
+        both = worksheet(PAGE, LESSON, key=key, link=str, figures=([figure], [figure]))
         assert Outline(both).tags.count("script") == scripts, "the second step asks nothing"
         assert len(both) < 1.1 * len(html)
 
@@ -140,7 +143,7 @@ def test_a_figure_of_the_canvas_stands_on_worksheet_and_key(tiny_checkpoint, pag
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
 def test_words_on_paper_are_words(tiny_checkpoint, page: str, kind: str) -> None:
     trace = transformer.trace(tiny_checkpoint(kind), "The <b>dog</b> sleeps.")
-    html = figure_of(page, Focus(stack=trace.stacks[0]), trace, text=TEXT).html()
+    html = figure_of(PAGE, page, Focus(stack=trace.stacks[0]), trace).html()
     outline = Outline(html)
     assert {"b", "iframe", "script"}.isdisjoint(outline.tags) and "figcaption" in outline.tags
     if page == "tokens":
@@ -152,19 +155,20 @@ def test_words_on_paper_are_words(tiny_checkpoint, page: str, kind: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", by_day(["en", "fr"], ["en"]))  # a French figure: below
-def test_every_question_of_every_lesson_has_its_figure_and_its_key(language: str, monkeypatch, caplog) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+def test_every_question_of_every_lesson_has_its_figure_and_its_key(language: str, shipped_folder, caplog) -> None:
     found = lessons(language)[0]
     assert set(PARTS) <= {step.figure for lesson in found for step in lesson.steps}
     drawn = {}
     with use_language(language):
-        text = page_text("lessons")
+        p = Page("lessons", Focus())
         for lesson in found:
-            figures = step_figures(lesson, Focus(checkpoint="en-fr"), text=text)
+            figures = step_figures(p, lesson, Focus(checkpoint="en-fr"))
             assert all(figures), lesson.name
             drawn[lesson.name] = [part.html() for (part,) in figures]
-            sheet = with_figures(lesson_sheet(lesson, text=text, link=lambda number: ""), figures)
-            paper, key = (Outline(worksheet(sheet, key=solved, text=text)) for solved in (False, True))
+            paper, key = (
+                Outline(worksheet(p, lesson, key=solved, link=lambda number: "", figures=figures))
+                for solved in (False, True)
+            )
             count = len(lesson.steps)
             assert (" ".join(paper.words).count("☒"), " ".join(key.words).count("☒")) == (0, count), lesson.name
             assert " ".join(key.words).count("– ") >= sum(len(step.wrong) for step in lesson.steps)
@@ -180,7 +184,7 @@ def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(che
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(checkpoints_folder))
     focus = Focus(checkpoint="tiny-translator", sentence=SENTENCE, layer=1, head=1)
     with use_language("fr"):
-        (drawing,) = framed_figure("attention", focus, text=page_text("lessons"))
+        (drawing,) = framed_figure(Page("lessons", Focus()), "attention", focus)
     title = drawing.figure.metadata["title"]
     assert "couche 1" in title and "tête 1" in title and page_text("lessons").language == "en"
-    assert framed_figure("attention", Focus(checkpoint="gone", sentence=SENTENCE), text=TEXT) == []
+    assert framed_figure(PAGE, "attention", Focus(checkpoint="gone", sentence=SENTENCE)) == []

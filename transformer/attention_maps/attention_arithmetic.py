@@ -1,7 +1,7 @@
 """Arithmetic of one attention weight: from the input of attention to q · k, the score and the weight.
 
 ``score_rule`` reads how an attention layer turns q · k into a score: its scale, what it adds, its cap.
-``cell_arithmetic`` computes one weight by hand, from a query and a key to the number on the map. ``query_arithmetic``
+``CellArithmetic`` is one weight by hand, from a query and a key to the number on the map. ``query_arithmetic``
 computes one channel of a query by hand, from the input of attention through W_Q to the recorded number.
 """
 
@@ -78,17 +78,12 @@ def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> Sco
     return ScoreRule(
         d_head=module.d_head,
         scale=module.scale,
-        cap=getattr(module, "score_cap", None),
+        cap=module.score_cap,
         added=added,
-        window=getattr(module, "window", None),
-        normalized=getattr(module, "query_norm", None) is not None,
-        heads_a_key=module.n_heads // getattr(module, "n_key_heads", module.n_heads),
+        window=module.window,
+        normalized=module.normalizes,
+        heads_a_key=module.heads_a_key,
     )
-
-
-def added_to_scores(trace: Trace, rule: ScoreRule) -> np.ndarray | None:
-    """Return the sum of what the model adds to its scaled products, [head, query, key], or ``None``."""
-    return sum(trace.values(name) for name in rule.added) if rule.added else None
 
 
 @dataclass(frozen=True)
@@ -103,16 +98,17 @@ class CellArithmetic:
         powers: exp(score − largest allowed score) of the whole row, [key]; 0 where masked.
         rule: How this model turns q · k into a score.
         bias: What positions add to the score; ``None`` if nothing.
+        allowed: Keys that the query may attend to, [key].
     """
 
     rule: ScoreRule
     query: np.ndarray
     key: np.ndarray
-    products: np.ndarray  # q_c · k_c
+    products: np.ndarray
     bias: float | None
-    allowed: np.ndarray  # [key]
-    scores: np.ndarray  # [key], before the mask
-    powers: np.ndarray  # [key], exp(score − largest allowed score); 0 where masked
+    allowed: np.ndarray
+    scores: np.ndarray
+    powers: np.ndarray
     column: int
     recorded: float
 
@@ -120,11 +116,6 @@ class CellArithmetic:
     def dot_product(self) -> float:
         """Dot product q · k = Σ_c q_c k_c."""
         return float(self.products.sum())
-
-    @property
-    def scaled(self) -> float:
-        """Scaled dot product q · k / √d_k plus the bias, if any: the score, unless there is a cap."""
-        return self.dot_product * self.rule.scale + (self.bias or 0.0)
 
     @property
     def score(self) -> float:
@@ -167,98 +158,22 @@ class CellArithmetic:
         return self.weight - self.recorded
 
 
-def cell_arithmetic(
-    trace: Trace, stack: str, layer: int, kind: str, *, head: int, query: int, key: int
-) -> CellArithmetic:
-    """Compute the cell (query, key) of one head from recorded queries and keys.
+def masked_cells(view: AttentionView, rule: ScoreRule) -> dict[str, np.ndarray]:
+    """Return, for each reason, which cells of a layer it masks, [query, key].
 
-    α_ij = exp(s_ij) / Σ_{j' allowed} exp(s_ij'), with s_ij = q_i · k_j / √d_k (+ b_ij) or the model's own
-    ``ScoreRule``. The recorded queries and keys include rotary positions.
-
-    Raises:
-        ValueError: If the head, row or column does not exist.
+    The reasons are "causal", "padding", "window" (of the layer) and "other"; a cell counts for the first that holds.
     """
-    view = trace.attention(stack, layer, kind)
-    require_cell(view, head=head, query=query, key=key)
-    rule = score_rule(trace.checkpoint, stack, layer, kind)
-    bias = added_to_scores(trace, rule)
-    return cell_of(
-        view,
-        rule,
-        head=head,
-        row=query,
-        column=key,
-        query=trace.values(f"{view.name}.query")[head, query],
-        keys=trace.values(f"{view.name}.key")[head],
-        bias=None if bias is None else bias[head, query],
-    )
-
-
-def require_cell(view: AttentionView, *, head: int, query: int, key: int) -> None:
-    """Check that a head, a row and a column exist.
-
-    Raises:
-        ValueError: If one of them does not.
-    """
-    for name, index, size in (
-        ("head", head, view.n_heads),
-        ("query token", query, len(view.query)),
-        ("key token", key, len(view.key)),
-    ):
-        if not 0 <= index < size:
-            raise ValueError(f"{view.name}: there is no {name} {index}; choose 0 to {size - 1}")
-
-
-def cell_of(
-    view: AttentionView,
-    rule: ScoreRule,
-    *,
-    head: int,
-    row: int,
-    column: int,
-    query: np.ndarray,
-    keys: np.ndarray,
-    bias: np.ndarray | None,
-) -> CellArithmetic:
-    """Compute ``cell_arithmetic`` from arrays.
-
-    Args:
-        view: The layer.
-        rule: How the model turns q · k into a score.
-        head: Index of the head in ``view``.
-        row: Index of the query token.
-        column: Index of the key token.
-        query: Query of that token, [channel].
-        keys: All keys of the head, [key, channel].
-        bias: What is added to the scores of the row, [key]; ``None`` if the model adds nothing.
-    """
-    queries, keys = query.astype(np.float64), keys.astype(np.float64)
-    row_bias = None if bias is None else bias.astype(np.float64)
-    scores = rule.score(keys @ queries, 0.0 if row_bias is None else row_bias)
-    allowed = view.allowed[row]
-    largest = scores[allowed].max() if allowed.any() else 0.0
-    powers = np.exp(np.where(allowed, scores - largest, -np.inf))
-    return CellArithmetic(
-        rule=rule,
-        query=queries,
-        key=keys[column],
-        products=queries * keys[column],
-        bias=None if row_bias is None else float(row_bias[column]),
-        allowed=allowed,
-        scores=scores,
-        powers=powers,
-        column=column,
-        recorded=float(view.weights[head, row, column]),
-    )
-
-
-def why_masked(view: AttentionView, rule: ScoreRule, *, query: int, key: int) -> str:
-    """Return why a cell is masked: "padding", "causal", "window" (of the layer) or "other"."""
-    if view.key[key].is_padding:
-        return "padding"
-    if view.kind == "self" and view.stack == "decoder" and key > query:
-        return "causal"
-    return "other" if rule.window is None or query - key < rule.window else "window"
+    back = np.arange(view.allowed.shape[0])[:, None] - np.arange(view.allowed.shape[1])[None, :]
+    reasons = {
+        "causal": (back < 0) & (view.kind == "self" and view.stack == "decoder"),
+        "padding": np.array([token.is_padding for token in view.key], dtype=bool)[None, :],
+        "window": np.full_like(view.allowed, False) if rule.window is None else back >= rule.window,
+        "other": np.full_like(view.allowed, True),
+    }
+    found, rest = {}, ~view.allowed
+    for name, holds in reasons.items():
+        found[name], rest = rest & holds, rest & ~holds
+    return found
 
 
 @dataclass(frozen=True)
@@ -326,7 +241,7 @@ def query_arithmetic(trace: Trace, stack: str, layer: int, kind: str, *, head: i
         weights=projection.weight[place].detach().cpu().double().numpy(),
         bias=None if projection.bias is None else projection.bias[place].item(),
         recorded=float(recorded[channel]),
-        normalized=getattr(module, "query_norm", None) is not None,
+        normalized=module.normalizes,
         rotated=rotated,
         factor=rotary_of(module).attention_factor if rotated else 1.0,
     )

@@ -11,9 +11,6 @@ import numpy as np
 from transformer.attention_maps.attention_arithmetic import (
     CellArithmetic,
     ScoreRule,
-    added_to_scores,
-    cell_of,
-    require_cell,
     score_rule,
 )
 from transformer.files.checkpoints import Checkpoint
@@ -22,20 +19,30 @@ from transformer.runs.traces import Trace
 
 
 @dataclass(frozen=True)
-class HeadMap:
-    """The weights of one head, which every model shows.
+class AttentionPath:
+    """Arrays of one head.
 
     Attributes:
         view: The whole layer.
         head: Index of the head.
+        rule: How this model turns q · k into a score.
+        query: [query, channel].
+        key: [key, channel].
+        value: [key, channel].
+        products: Q Kᵀ, [query, key].
+        bias: [query, key], or ``None``.
+        context: weights @ V, [query, channel].
     """
 
     view: AttentionView
     head: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.head < self.view.n_heads:
-            raise ValueError(f"{self.view.name}: there is no head {self.head}; choose 0 to {self.view.n_heads - 1}")
+    rule: ScoreRule
+    query: np.ndarray
+    key: np.ndarray
+    value: np.ndarray
+    products: np.ndarray
+    bias: np.ndarray | None
+    context: np.ndarray
 
     @property
     def scores(self) -> np.ndarray:
@@ -47,72 +54,47 @@ class HeadMap:
         """Attention weights, [query, key]."""
         return self.view.weights[self.head]
 
-    def require_cell(self, *, query: int, key: int) -> None:
-        """Check that a query and a key token exist.
-
-        Raises:
-            ValueError: If one of them does not.
-        """
-        require_cell(self.view, head=self.head, query=query, key=key)
-
-
-@dataclass(frozen=True)
-class AttentionPath(HeadMap):
-    """Arrays of one head.
-
-    Attributes:
-        rule: How this model turns q · k into a score.
-        query: [query, channel].
-        key: [key, channel].
-        value: [key, channel].
-        products: Q Kᵀ, [query, key].
-        bias: [query, key], or ``None``.
-        context: weights @ V, [query, channel].
-    """
-
-    rule: ScoreRule
-    query: np.ndarray
-    key: np.ndarray
-    value: np.ndarray
-    products: np.ndarray
-    bias: np.ndarray | None
-    context: np.ndarray
-
     @property
     def d_head(self) -> int:
         """Width of the head, d_k."""
         return self.query.shape[1]
 
     def cell(self, *, query: int, key: int) -> CellArithmetic:
-        """Return the arithmetic of one weight of this head.
+        """Compute one weight from the recorded query and keys, which include rotary positions.
+
+        α_ij = exp(s_ij) / Σ_{j' allowed} exp(s_ij'), with s_ij = q_i · k_j / √d_k (+ b_ij) or the model's own
+        ``ScoreRule``.
 
         Raises:
             ValueError: For a query or key token that does not exist.
         """
-        self.require_cell(query=query, key=key)
-        return cell_of(
-            self.view,
-            self.rule,
-            head=self.head,
-            row=query,
+        for name, index, size in (("query token", query, len(self.view.query)), ("key token", key, len(self.view.key))):
+            if not 0 <= index < size:
+                raise ValueError(f"{self.view.name}: there is no {name} {index}; choose 0 to {size - 1}")
+        own, keys = self.query[query].astype(np.float64), self.key.astype(np.float64)
+        bias = None if self.bias is None else self.bias[query].astype(np.float64)
+        scores = self.rule.score(keys @ own, 0.0 if bias is None else bias)
+        allowed = self.view.allowed[query]
+        largest = scores[allowed].max() if allowed.any() else 0.0
+        return CellArithmetic(
+            rule=self.rule,
+            query=own,
+            key=keys[key],
+            products=own * keys[key],
+            bias=None if bias is None else float(bias[key]),
+            allowed=allowed,
+            scores=scores,
+            powers=np.exp(np.where(allowed, scores - largest, -np.inf)),
             column=key,
-            query=self.query[query],
-            keys=self.key,
-            bias=None if self.bias is None else self.bias[query],
+            recorded=float(self.weights[query, key]),
         )
 
     def weights_without_scaling(self, row: int) -> np.ndarray:
         """Return softmax(q Kᵀ) of one row, [key], i.e. without division by √d_k.
 
-        The larger the products, the more one key takes all the weight.
+        The larger the products are, the more of the weight goes to a single key.
         """
-        unscaled = replace(self.rule, scale=1.0)
-        scores = unscaled.score(self.products[row].astype(np.float64), 0.0 if self.bias is None else self.bias[row])
-        allowed = self.view.allowed[row]
-        if not allowed.any():
-            return np.zeros(len(scores))
-        powers = np.exp(np.where(allowed, scores - scores[allowed].max(), -np.inf))
-        return powers / powers.sum()
+        return replace(self, rule=replace(self.rule, scale=1.0)).cell(query=row, key=0).weights
 
 
 def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> AttentionPath:
@@ -121,12 +103,14 @@ def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int
     Raises:
         ValueError: If the layer or head does not exist.
     """
-    view = HeadMap(trace.attention(stack, layer, kind), head).view
+    view = trace.attention(stack, layer, kind)
+    if not 0 <= head < view.n_heads:
+        raise ValueError(f"{view.name}: there is no head {head}; choose 0 to {view.n_heads - 1}")
     query, key, value, context = (
         trace.values(f"{view.name}.{name}")[head] for name in ("query", "key", "value", "context")
     )
     rule = score_rule(trace.checkpoint, stack, layer, kind)
-    bias = added_to_scores(trace, rule)
+    bias = sum(trace.values(name) for name in rule.added) if rule.added else None
     return AttentionPath(
         view=view,
         head=head,
@@ -176,18 +160,15 @@ def output_matrices(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -
     return matrix.reshape(module.n_heads, module.d_head, -1), bias
 
 
-def value_norms(trace: Trace, stack: str, layer: int, kind: str) -> np.ndarray:
-    """Return ‖f(x_j)‖, f(x) = (x W_V + b_V) W_O, for every head: [head, key]."""
-    matrices, _ = output_matrices(trace.checkpoint, stack, layer, kind)
-    values = trace.values(f"{stack}.layers.{layer}.{kind}_attention.value")  # [head, key, channel]
-    return np.linalg.norm(values @ matrices, axis=-1)
-
-
 def norm_weighted(trace: Trace, stack: str, layer: int, kind: str) -> np.ndarray:
     """Return ‖α_ij f(x_j)‖ = α_ij ‖f(x_j)‖, [head, query, key], ≥ 0, in units of the residual stream.
+
+    f(x) = (x W_V + b_V) W_O is what a key would write with a weight of 1.
 
     "Attention is Not Only a Weight" (Kobayashi et al. 2020): a key with a large weight and a short value contributes
     little, which is how heads can put weight on special tokens to no effect.
     """
-    weights = trace.values(f"{stack}.layers.{layer}.{kind}_attention.weights")
-    return weights * value_norms(trace, stack, layer, kind)[:, None, :]
+    name = f"{stack}.layers.{layer}.{kind}_attention"
+    matrices, _ = output_matrices(trace.checkpoint, stack, layer, kind)
+    lengths = np.linalg.norm(trace.values(f"{name}.value") @ matrices, axis=-1)  # [head, key]
+    return trace.values(f"{name}.weights") * lengths[:, None, :]

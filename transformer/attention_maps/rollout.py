@@ -31,26 +31,41 @@ from transformer.text.tokens import TokenSequence
 
 
 @dataclass(frozen=True)
+class Shares:
+    """Shares of the input tokens in each position.
+
+    Attributes:
+        values: [query, token].
+        reached: Whether a path leads from the token to the query, [query, token]; elsewhere the share is exactly 0.
+    """
+
+    values: np.ndarray
+    reached: np.ndarray
+
+    def mixed_by(self, mix: Shares) -> Shares:
+        """Return the shares after one more layer with the mixing matrix ``mix``."""
+        return Shares(mix.values @ self.values, mix.reached @ self.reached)
+
+
+@dataclass(frozen=True)
 class Rollout:
     """Shares of input tokens in the positions of one stack after layer ``layer``.
 
     A row of ``source`` and the same row of ``target`` together sum to 1.
 
     Attributes:
-        source: Shares of source tokens, [query, source token]; ``None`` if the stack does not read the source.
-        target: Shares of target tokens, [query, target token]; ``None`` if the stack does not read the target.
-        source_allowed: ``True`` if a path leads from the token to the query; elsewhere the share is exactly 0.
-        target_allowed: The same for target tokens.
+        query: Tokens of the stack.
+        key: Tokens of the source, or of the stack itself if it reads no source.
+        source: Shares of source tokens; ``None`` if the stack does not read the source.
+        target: Shares of target tokens; ``None`` if the stack does not read the target.
     """
 
     stack: str
     layer: int
-    source: np.ndarray | None
-    target: np.ndarray | None
-    source_allowed: np.ndarray | None
-    target_allowed: np.ndarray | None
-    source_tokens: TokenSequence | None
-    target_tokens: TokenSequence | None
+    query: TokenSequence
+    key: TokenSequence
+    source: Shares | None
+    target: Shares | None
 
     def view(self, kind: str = "self") -> AttentionView:
         """Return one attention view with a single "head" whose rows sum to 1.
@@ -62,18 +77,19 @@ class Rollout:
             raise ValueError(f"the rollout of this {self.stack} has no map of kind {kind!r}")
         of_source = self.stack == "encoder" or kind == "cross"
         shares = self.source if of_source else self.target
-        sums = shares.sum(axis=-1, keepdims=True)
-        weights = np.divide(shares, sums, out=np.zeros_like(shares), where=sums > 0).astype(np.float32)[None]
+        sums = shares.values.sum(axis=-1, keepdims=True)
+        weights = np.divide(shares.values, sums, out=np.zeros_like(shares.values), where=sums > 0)
+        weights = weights.astype(np.float32)[None]
         return AttentionView(
             name=f"{self.stack}.rollout.{kind}",
             stack=self.stack,
             layer=self.layer,
             kind=kind,
             weights=weights,
-            allowed=self.source_allowed if of_source else self.target_allowed,
+            allowed=shares.reached,
             scores=np.full_like(weights, np.nan),
-            query=self.source_tokens if self.stack == "encoder" else self.target_tokens,
-            key=self.source_tokens if of_source else self.target_tokens,
+            query=self.query,
+            key=self.key if of_source else self.query,
         )
 
 
@@ -91,77 +107,44 @@ def attention_rollout(trace: Trace, stack: str, *, layer: int | None = None, res
     last = n_layers - 1 if layer is None else layer
     if not 0 <= last < n_layers:
         raise ValueError(f"there is no layer {layer}; the {stack} has layers 0 to {n_layers - 1}")
-    own = _Shares.identity(len(tokens))
+    size = len(tokens)
+    own = Shares(np.eye(size), np.eye(size, dtype=bool))
     crossed = (stack, "cross") in trace.attention_kinds()
-    encoder = _encoder_shares(trace, residual) if crossed else None
-    other = _Shares.none(len(tokens), len(trace.source)) if crossed else None
+    encoder = attention_rollout(trace, "encoder", residual=residual).source if crossed else None
+    other = None
+    if crossed:
+        nothing = np.zeros((size, len(trace.source)))
+        other = Shares(nothing, nothing.astype(bool))
     for index in range(last + 1):
         mix = _mixing_matrix(trace.attention(stack, index), residual)
         own = own.mixed_by(mix)
         if crossed:
             cross = trace.attention(stack, index, "cross")
             own, other = _add_cross(own, other.mixed_by(mix), cross, encoder, residual)
-    of_encoder = stack == "encoder"
-    source, target = (own, None) if of_encoder else (other, own)
-    return Rollout(
-        stack=stack,
-        layer=last,
-        source=None if source is None else source.values,
-        target=None if target is None else target.values,
-        source_allowed=None if source is None else source.reached,
-        target_allowed=None if target is None else target.reached,
-        source_tokens=trace.source if source is not None else None,
-        target_tokens=None if of_encoder else tokens,
-    )
+    source, target = (own, None) if stack == "encoder" else (other, own)
+    return Rollout(stack, last, tokens, trace.source if crossed else tokens, source, target)
 
 
-@dataclass(frozen=True)
-class _Shares:
-    """Shares, [query, token], and ``reached``: where a path leads, however small its share."""
-
-    values: np.ndarray
-    reached: np.ndarray
-
-    @classmethod
-    def identity(cls, size: int) -> _Shares:
-        """Return shares in which each position consists of itself."""
-        return cls(np.eye(size), np.eye(size, dtype=bool))
-
-    @classmethod
-    def none(cls, n_queries: int, n_tokens: int) -> _Shares:
-        """Return shares that are all 0."""
-        return cls(np.zeros((n_queries, n_tokens)), np.zeros((n_queries, n_tokens), dtype=bool))
-
-    def mixed_by(self, mix: _Shares) -> _Shares:
-        """Return the shares after one more layer with the mixing matrix ``mix``."""
-        return _Shares(mix.values @ self.values, mix.reached @ self.reached)
-
-
-def _encoder_shares(trace: Trace, residual: float) -> _Shares:
-    found = attention_rollout(trace, "encoder", residual=residual)
-    return _Shares(found.source, found.source_allowed)
-
-
-def _mixing_matrix(view: AttentionView, residual: float) -> _Shares:
+def _mixing_matrix(view: AttentionView, residual: float) -> Shares:
     """Return Ã = r·I + (1 − r)·Ā, rows divided by their sums; a fully masked query keeps itself."""
     identity = np.eye(len(view.query))
     mix = residual * identity + (1 - residual) * view.weights.mean(axis=0, dtype=np.float64)
     sums = mix.sum(axis=-1, keepdims=True)
     mix = np.where(sums > 0, mix / np.where(sums > 0, sums, 1.0), identity)
-    return _Shares(mix, view.allowed | identity.astype(bool))
+    return Shares(mix, view.allowed | identity.astype(bool))
 
 
 def _add_cross(
-    own: _Shares, other: _Shares, view: AttentionView, encoder: _Shares, residual: float
-) -> tuple[_Shares, _Shares]:
+    own: Shares, other: Shares, view: AttentionView, encoder: Shares, residual: float
+) -> tuple[Shares, Shares]:
     """Compute T ← r T and S ← r S + (1 − r) Ā R; a fully masked row keeps its shares."""
     weights = view.weights.mean(axis=0, dtype=np.float64)
     sums = weights.sum(axis=-1, keepdims=True)
     weights = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)
     kept = np.where(sums > 0, residual, 1.0)
     return (
-        _Shares(kept * own.values, own.reached),
-        _Shares(
+        Shares(kept * own.values, own.reached),
+        Shares(
             kept * other.values + (1 - kept) * (weights @ encoder.values),
             other.reached | (view.allowed @ encoder.reached),
         ),

@@ -1,4 +1,4 @@
-"""A map without some of its keys, and what several tokens receive or attend to together.
+"""A map without some of its keys, and the attention that several tokens together receive or give.
 
 Keys without content, such as the first token, special tokens and punctuation, often get most of a row, so that the rest
 of the map is dark. Without them the map shows how a head divides what is left:

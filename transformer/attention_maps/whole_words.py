@@ -1,6 +1,7 @@
 """Attention between whole words, whose tokens are combined, and the spans of given words in a text."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,11 +24,8 @@ def merge_into_words(view: AttentionView) -> AttentionView:
     """
     rows, columns = spans(view.query), spans(view.key)
     sizes = np.array([end - begin for begin, end in columns])
-    return AttentionView(
-        name=view.name,
-        stack=view.stack,
-        layer=view.layer,
-        kind=view.kind,
+    return replace(
+        view,
         weights=word_weights(view.weights, rows, columns),
         allowed=word_weights(view.allowed[None].astype(float), rows, columns)[0] > 0,
         scores=word_weights(view.scores, rows, columns) / sizes,
@@ -83,7 +81,7 @@ def word_weights(weights: np.ndarray, queries: Sequence[Span], keys: Sequence[Sp
     """Combine ``weights`` [head, query, key] into [head, query word, key word].
 
     Weights are averaged over query tokens and summed over key tokens (Clark et al. 2019, §4.1). Special tokens belong
-    to no word: a row sums to what they leave.
+    to no word, so a row sums to 1 minus their weight.
     """
     summed = np.stack([weights[:, :, begin:end].sum(axis=-1) for begin, end in keys], axis=-1)
     return np.stack([summed[:, begin:end].mean(axis=1) for begin, end in queries], axis=1)

@@ -11,6 +11,7 @@ Attention need not be an explanation: in recurrent encoders, other weights may g
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,10 +19,10 @@ from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
 from transformer.attribution.input_attribution import ROWS as PATH_ROWS
 from transformer.attribution.input_attribution import InputAttribution, gradient_times_input, integrated_gradients
-from transformer.attribution.leave_one_out import ROWS as REMOVAL_ROWS
-from transformer.attribution.leave_one_out import RemovedTokens, remove_each
+from transformer.attribution.leave_one_out import remove_each
 from transformer.files.checkpoints import Checkpoint
-from transformer.predictions.quantity import Quantity
+from transformer.predictions.sweep import TOKENS_PER_PASS
+from transformer.predictions.target import Target
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -29,18 +30,16 @@ from transformer.text.tokens import TokenSequence
 ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "leave_one_out")
 
 
-@dataclass(frozen=True)
-class InputAttributions:
-    """What one number of the output depends on, measured in three ways."""
+class InputAttributions(NamedTuple):
+    """What one number of the output depends on, measured in the three ways of ``ANSWER_MEASURES``."""
 
     gradient: InputAttribution
     integrated: InputAttribution
-    removal: RemovedTokens
+    removal: InputAttribution
 
     def rows(self, stack: str) -> dict[str, np.ndarray]:
-        """Return one row, [token], of the sentence that ``stack`` reads, per name of ``ANSWER_MEASURES``."""
-        parts = (self.gradient, self.integrated, self.removal)
-        values = [part.source if stack == "encoder" else part.target for part in parts]
+        """Return one row, [token], of the sentence that ``stack`` reads, per measure."""
+        values = (part.source if stack == "encoder" else part.target for part in self)
         return dict(zip(ANSWER_MEASURES, values, strict=True))
 
 
@@ -49,8 +48,8 @@ class TokenMeasure:
     """One measure over tokens.
 
     Attributes:
-        values: Shares from 0 to 1 or, if ``signed``, numbers in the unit of F, [token]; NaN where the measure is
-            undefined.
+        values: Shares from 0 to 1 or, if ``signed``, numbers in the unit of the explained number, [token]; NaN where
+            the measure is undefined.
         agreement: Spearman's ρ of |values| with the effect of leaving each token out; NaN for that row itself, and if
             there are too few tokens to rank.
     """
@@ -74,7 +73,7 @@ class Aligned:
 
 
 def input_attributions(
-    checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
+    checkpoint: Checkpoint, quantity: Target, *, baseline: str = "mean", n_steps: int = 64
 ) -> InputAttributions:
     """Compute gradient × input, integrated gradients and leave-one-out for one number."""
     return InputAttributions(
@@ -84,10 +83,11 @@ def input_attributions(
     )
 
 
-def n_passes(quantity: Quantity, *, n_steps: int) -> int:
+def n_passes(quantity: Target, *, n_steps: int) -> int:
     """Estimate how many batches ``input_attributions`` passes through the model, for a progress bar."""
     lengths = [len(tokens) for tokens in quantity.read.values()]
-    of_path, of_removal = math.ceil(n_steps / PATH_ROWS) + 2, sum(math.ceil(n / REMOVAL_ROWS) + 1 for n in lengths)
+    total = sum(lengths)
+    of_path, of_removal = math.ceil(n_steps / PATH_ROWS) + 2, 1 + math.ceil(total**2 / TOKENS_PER_PASS)
     return len(lengths) * (2 + of_path + of_removal)
 
 
@@ -114,22 +114,21 @@ def compare_with_attention(
 
 
 def compare_without_attention(found: InputAttributions, stack: str) -> Aligned:
-    """Return the prediction's three measures over the sentence that ``stack`` reads, without attention."""
+    """Return the three measures of ``ANSWER_MEASURES`` alone, over the sentence that ``stack`` reads."""
     tokens = found.removal.quantity.read[stack]
     return _align_measures(tokens, [token.index for token in tokens if token.role != "pad"], {}, found.rows(stack))
 
 
-def _rollout_row(trace: Trace, view: AttentionView, quantity: Quantity) -> np.ndarray:
+def _rollout_row(trace: Trace, view: AttentionView, quantity: Target) -> np.ndarray:
     """Return the rollout from the position of the prediction down to the tokens that are keys of ``view``.
 
     The result is [key].
     """
-    if quantity.place is None:  # a classifier reads the mean of all real positions
+    if quantity.position is None:  # a classifier reads the mean of all real positions
         rows = attention_rollout(trace, "encoder").view().weights[0]
         return rows[[token.role != "pad" for token in trace.source]].mean(axis=0)
-    stack, row = quantity.place
-    kind = "cross" if view.stack == "encoder" and stack == "decoder" else view.kind
-    return attention_rollout(trace, stack).view(kind).weights[0, row]
+    kind = "cross" if view.stack == "encoder" and quantity.stack == "decoder" else view.kind
+    return attention_rollout(trace, quantity.stack).view(kind).weights[0, quantity.row]
 
 
 def _align_measures(

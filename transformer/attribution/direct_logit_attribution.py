@@ -2,14 +2,13 @@
 
     logit = embedding + Σ heads + Σ feed-forward layers + biases
 
-The sum is exact. It does not show why a part wrote what it wrote: if a head uses the output of another head, the sum
-does not show that.
+The sum is exact, but it does not show why a part wrote what it wrote, such as that a head uses the output of another
+head.
 
 The output of the stack is a sum of the embedding and what every sub-layer wrote. A LayerNorm is linear as long as its σ
 is held fixed, and so is the projection to the vocabulary. So the row of W can be carried *backwards* through them, and
 its dot product with what a part wrote is the contribution of that part to the logit (Elhage et al. 2021, "Direct logit
-attribution"; nostalgebraist 2020). ``ask_question`` defines the logit, ``last_step`` carries the row of W through the
-projection and everything before it, ``Walk`` carries it through the layers.
+attribution"; nostalgebraist 2020). ``target_of`` defines the logit.
 
 ``shares_of_keys`` splits a head's contribution by the keys that it attended to: context = Σ α_key · v_key, so the
 contribution is the sum over the keys of α_key · ⟨v_key W_O, direction⟩. In cross-attention the keys are the words of
@@ -18,6 +17,7 @@ the source.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,218 +25,135 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transformer.guests.output_heads import TokenHead
-from transformer.layer_norm import RMSNorm
-from transformer.layers.residual_stream import SUBLAYERS, Part, Values, array
-from transformer.masks import padding_mask
-from transformer.models import Classifier, FirstTokenClassifier, Model
+from transformer.guests.read_out import read_out_of
+from transformer.layers.norms import carry_back_through_norm, denominators
+from transformer.layers.residual_stream import Part, Values, array
+from transformer.models import Model
 from transformer.predictions.answer_probabilities import prediction_rows
-from transformer.predictions.lens import lens_stack
+from transformer.predictions.target import Target, target_of
+from transformer.runs.edits import SUBLAYERS
 from transformer.runs.traces import Trace
 
-
-@dataclass(frozen=True)
-class Question:
-    """The logit in question and its position.
-
-    Attributes:
-        token: An id of the vocabulary, or a class.
-        against: The alternative token, whose logit is subtracted; ``None`` for none.
-        rows: Positions whose residual streams are read out: one, or all real ones in a classifier that averages them.
-        position: Position of the prediction; ``None`` for a classifier.
-    """
-
-    stack: str
-    position: int | None
-    rows: tuple[int, ...]
-    token: int
-    against: int | None = None
-
-    @property
-    def logits(self) -> str:
-        """Name of the activation that holds the prediction."""
-        return "classifier.logits" if self.position is None else f"{self.stack}.logits"
+_SMALLEST = 1e-6  # below it, f(z)/z is evaluated at this value: 0/0 is undefined, its limit is not
 
 
-def ask_question(
-    trace: Trace, position: int | None = None, *, token: int | None = None, against: int | None = None
-) -> Question:
-    """Return the checked question about a trace; raises what ``attribute`` raises."""
-    model, stack = trace.checkpoint.model, lens_stack(trace.checkpoint)
-    tokens = trace.tokens(stack)
-    if trace.checkpoint.config.n_classes:
-        if position is not None:
-            raise ValueError(f"position is {position}, but a classifier answers for the whole sentence; leave it out")
-        rows, logits = (0,), trace.values("classifier.logits")
-        if isinstance(model.classifier, Classifier):
-            real = padding_mask(torch.tensor(tokens.ids), trace.checkpoint.config.pad_id)
-            rows = tuple(torch.nonzero(real)[:, 0].tolist())
-    else:
-        if position is None or not 0 <= position < len(tokens):
-            raise ValueError(f"position is {position}; the {stack} read the positions 0 to {len(tokens) - 1}")
-        if stack == "encoder" and tokens[position].is_padding:
-            raise ValueError(f"position {position} is padding, of which nothing is asked; choose a token")
-        rows, logits = (position,), trace.values(f"{stack}.logits")[position]
-    token = int(logits.argmax()) if token is None else token
-    for id in (token, against):
-        if id is not None and not 0 <= id < len(logits):
-            raise ValueError(f"there is no token {id}; this model has {len(logits)}, counted from 0")
-    return Question(stack, position, rows, token, against)
-
-
-class Walk:
-    """Walk back through one stack with ``direction``, [row, model], one row per position of ``rows``.
+class _BackwardWalk:
+    """Carry ``direction``, [row, model], back from a logit through one stack.
 
     Attributes:
-        parts: Contribution of each part, summed over all rows.
-        readings: For each attention, the vectors that the contexts of the heads are multiplied by, [row, head,
-            channel]; they give the share of every key.
-        feed_forward_readings: For each feed-forward layer, what its output is multiplied by, [row, model]; it gives the
-            share of every unit.
+        parts: Contribution of each part, summed over all rows, from the last to the first.
+        readings: See ``Attribution``.
+        feed_forward_readings: See ``Attribution``.
     """
 
-    def __init__(self, values: Values, stack: nn.Module, name: str, rows: list[int], direction: np.ndarray) -> None:
-        self.values, self.rows, self.direction = values, rows, direction
+    def __init__(self, model: Model, values: Values, target: Target) -> None:
+        self.model, self.values, self.target, self.rows = model, values, target, list(target.rows)
+        self.stack = model.get_submodule(target.stack)
         self.parts: dict[Part, float] = {}
         self.readings: dict[str, np.ndarray] = {}
         self.feed_forward_readings: dict[str, np.ndarray] = {}
-        if stack.final_norm is not None:
-            self.direction = self.before_norm(stack.final_norm, f"{name}.final_norm", Part("final_norm"))
-        for index in reversed(range(len(stack.layers))):
-            self.walk_layer(stack.layers[index], f"{name}.layers.{index}", index)
-        self.walk_embedding(stack.embedding, f"{name}.embedding")
-        self.parts = dict(reversed(self.parts.items()))  # in the order of the forward pass
+        self.gated, self.cap, self.logit = False, None, math.nan
+        self._walk_head()
+        self.last, self.parts = self.parts, {}
+        if self.stack.final_norm is not None:
+            self._walk_norm(self.stack.final_norm, f"{target.stack}.final_norm", Part("final_norm"))
+        for index in reversed(range(len(self.stack.layers))):
+            self._walk_layer(self.stack.layers[index], f"{target.stack}.layers.{index}", index)
+        self._walk_embedding(self.stack.embedding, f"{target.stack}.embedding")
 
-    def walk_layer(self, layer: nn.Module, name: str, index: int) -> None:
+    def _walk_head(self) -> None:
+        """Begin with the row of W that reads the token's logit, minus that of the alternative token, if any.
+
+        A head with its own layer, f(x W + b), is linear once every unit passes on the share f(z)/z that it passed on in
+        this run (Ali et al. 2022, "XAI for Transformers", §3, do so with the gates of attention).
+        """
+        target, rows = self.target, self.rows
+        found = read_out_of(self.model, target.stack)
+        assert found is not None, "a target is a logit of this stack"
+        head, projection = found.head, found.projection
+        self.gated, self.cap = found.has_own_layer, found.cap
+        ids = [id for id in (target.token, target.against) if id is not None]
+        signs = np.array([1.0, -1.0])[: len(ids)]
+        direction = signs @ array(projection.weight[ids]) * found.scale
+        self.direction = np.tile(direction / len(rows), (len(rows), 1))  # a classifier averages its rows
+        if projection.bias is not None:
+            self.parts[Part("logit_bias")] = float(signs @ array(projection.bias[ids]))
+        read = read_out(self.model, target.stack)
+        if self.cap is None:
+            given = self.values(target.logits)
+            self.logit = float(
+                signs @ (given if target.position is None else given[target.position])[ids].astype(float)
+            )
+        else:  # the recorded ones are capped already
+            self.logit = self._product(read, self.direction) + sum(self.parts.values())
+        if found.kind == "token head":
+            self._walk_norm(head.norm, f"{target.stack}.vocabulary_projection.norm", Part("head_norm"))
+        if self.gated:
+            before = torch.from_numpy(self.values(read)[rows].astype(np.float64))
+            before = nn.functional.linear(before, head.dense.weight.detach().cpu().double())
+            if head.dense.bias is not None:  # ModernBERT has none
+                before = before + head.dense.bias.detach().cpu().double()
+            before = torch.where(before.abs() < _SMALLEST, _SMALLEST, before)
+            self.direction = self.direction * (head.activation(before) / before).numpy()
+            self._take_bias(head.dense.bias, Part("head_bias"))
+            self.direction = self.direction @ array(head.dense.weight)
+
+    def _walk_layer(self, layer: nn.Module, name: str, index: int) -> None:
         """Carry the direction back through one layer, and collect the contributions of its parts."""
         for kind in reversed(SUBLAYERS):
             if (sublayer := getattr(layer, kind, None)) is None:
                 continue
             if not layer.pre_norm:  # out = norm(x + sublayer(x)): everything before passes through this norm, too
                 norm = Part(f"{kind}_norm", index)
-                self.direction = self.before_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
-            written = self.direction
+                self._walk_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
+            stream = self.direction
             if hasattr(layer, f"{kind}_output_norm"):  # out = x + norm(sublayer(norm(x)))
                 norm = Part(f"{kind}_output_norm", index)
-                written = self.before_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
+                self._walk_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
             if kind == "feed_forward":
-                self.feed_forward_readings[f"{name}.{kind}"] = written
-                self.parts[Part(kind, index)] = self.product(f"{name}.{kind}.output", written)
+                self.feed_forward_readings[f"{name}.{kind}"] = self.direction
+                self.parts[Part(kind, index)] = self._product(f"{name}.{kind}.output", self.direction)
             else:
-                self.walk_heads(sublayer, f"{name}.{kind}", written, Part(kind, index))
+                self._walk_heads(sublayer, f"{name}.{kind}", Part(kind, index))
+            self.direction = stream
 
-    def walk_heads(self, attention: nn.Module, name: str, written: np.ndarray, part: Part) -> None:
+    def _walk_heads(self, attention: nn.Module, name: str, part: Part) -> None:
         """Split Concat(head_1, …) W_O + b_O into heads, each with its own columns of W_O."""
         projection = attention.output_projection
-        if projection.bias is not None:
-            self.parts[part._replace(kind=f"{part.kind}_bias")] = float((written @ array(projection.bias)).sum())
-        read = (written @ array(projection.weight)).reshape(len(self.rows), attention.n_heads, -1)
-        self.readings[name] = read  # [row, head, channel]
-        per_head = self.added(name, read)
-        for head in reversed(range(attention.n_heads)):
-            self.parts[part._replace(head=head)] = float(per_head[head])
-
-    def added(self, name: str, read: np.ndarray) -> np.ndarray:
-        """Return what the context of each head adds along its reading, over the rows: [head]."""
+        self._take_bias(projection.bias, part._replace(kind=f"{part.kind}_bias"))
+        read = (self.direction @ array(projection.weight)).reshape(len(self.rows), attention.n_heads, -1)
+        self.readings[name] = read
         context = self.values(f"{name}.context")[:, self.rows]  # [head, row, channel]
-        return np.einsum("hrc,rhc->h", context, read)
+        per_head = np.einsum("hrc,rhc->h", context, read)
+        self.parts |= {part._replace(head=head): float(per_head[head]) for head in reversed(range(len(per_head)))}
 
-    def walk_embedding(self, embedding: nn.Module, name: str) -> None:
+    def _walk_embedding(self, embedding: nn.Module, name: str) -> None:
         """Split x = norm((token + segment + position) W); a model may lack some of these steps."""
-        if getattr(embedding, "norm", None) is not None:
-            self.direction = self.before_norm(embedding.norm, f"{name}.norm", Part("embedding_norm"))
-        if getattr(embedding, "projection", None) is not None:
+        if embedding.norm is not None:
+            self._walk_norm(embedding.norm, f"{name}.norm", Part("embedding_norm"))
+        if embedding.projection is not None:
             self.direction = self.direction @ array(embedding.projection.weight)
-        if embedding.position_encoding is not None:
-            self.parts[Part("position")] = self.product(f"{name}.position", self.direction)
-        if getattr(embedding, "segment", None) is not None:
-            self.parts[Part("segment")] = self.product(f"{name}.segment", self.direction)
-        self.parts[Part("token")] = self.product(f"{name}.token", self.direction)
+        written = {
+            "position": embedding.position_encoding,
+            "segment": embedding.segment,
+            "token": True,
+        }
+        for kind in (kind for kind, there in written.items() if there is not None):
+            self.parts[Part(kind)] = self._product(f"{name}.{kind}", self.direction)
 
-    def before_norm(self, norm: nn.Module, name: str, part: Part) -> np.ndarray:
+    def _walk_norm(self, norm: nn.Module, name: str, part: Part) -> None:
         """Carry the direction back through a norm, whose β becomes a part of its own."""
-        if (bias := getattr(norm, "bias", None)) is not None:
+        self._take_bias(getattr(norm, "bias", None), part)
+        sigma = denominators(norm, name, self.values)[self.rows, None]
+        self.direction = carry_back_through_norm(self.direction, norm, sigma)
+
+    def _take_bias(self, bias: Tensor | None, part: Part) -> None:
+        if bias is not None:
             self.parts[part] = float((self.direction @ array(bias)).sum())
-        return before_norm(norm, name, self.values, self.rows, self.direction)
 
-    def product(self, name: str, direction: np.ndarray) -> float:
-        """Return the sum over the rows of what was written there, along the direction."""
+    def _product(self, name: str, direction: np.ndarray) -> float:
+        """Return the dot product of the activation ``name`` with the direction, summed over the rows."""
         return float((self.values(name)[self.rows] * direction).sum())
-
-
-def before_norm(norm: nn.Module, name: str, values: Values, rows: list[int], direction: np.ndarray) -> np.ndarray:
-    """Return the direction, [row, model], before a norm whose σ is held fixed.
-
-    ⟨d, γ (x − μ)/σ⟩ = ⟨(γd − mean(γd))/σ, x⟩, because subtracting the mean is symmetric. RMSNorm does not subtract it.
-    """
-    scaled = direction * array(norm.weight)
-    if isinstance(norm, RMSNorm):
-        mean_square = values(f"{name}.mean_square")[rows].astype(np.float64)
-        return scaled / np.sqrt(mean_square + norm.epsilon)[:, None]
-    return (scaled - scaled.mean(axis=-1, keepdims=True)) / values(f"{name}.std")[rows].astype(np.float64)[:, None]
-
-
-_SMALLEST = 1e-6  # below it, f(z)/z is evaluated at this value: 0/0 is undefined, its limit is not
-
-
-@dataclass(frozen=True)
-class LastStep:
-    """The final steps of a model.
-
-    Attributes:
-        direction: What the output of the stack is multiplied by, [row, model].
-        parts: What is added after it.
-        logit: The logit before a ``cap``.
-        gated: Whether a layer with an activation comes in between.
-    """
-
-    direction: np.ndarray
-    parts: dict[Part, float]
-    logit: float
-    cap: float | None
-    gated: bool
-
-
-def last_step(model: Model, values: Values, question: Question) -> LastStep:
-    """Return the row of W that reads the token's logit, carried back before the head.
-
-    The row of the alternative token, if any, is subtracted. A head with its own layer, f(x W + b), is linear once every
-    unit passes on the share f(z)/z that it passed on in this run (Ali et al. 2022, "XAI for Transformers", §3, do so
-    with the gates of attention).
-    """
-    stack, rows = model.get_submodule(question.stack), list(question.rows)
-    head = model.classifier if question.position is None else stack.vocabulary_projection
-    gated = isinstance(head, TokenHead | FirstTokenClassifier)
-    projection = head if isinstance(head, nn.Linear) else head.projection
-    ids = [id for id in (question.token, question.against) if id is not None]
-    signs = np.array([1.0, -1.0])[: len(ids)]
-    direction = signs @ array(projection.weight[ids]) * getattr(projection, "scale", 1.0)
-    direction = np.tile(direction / len(rows), (len(rows), 1))  # a classifier averages its rows
-    parts: dict[Part, float] = {}
-    if projection.bias is not None:
-        parts[Part("logit_bias")] = float(signs @ array(projection.bias[ids]))
-    cap = getattr(projection, "cap", None)
-    hidden = read_out(model, question.stack)
-    if cap is None:
-        given = values(question.logits)
-        given = given if question.position is None else given[question.position]
-        logit = float(signs @ given[ids].astype(np.float64))
-    else:  # the recorded ones are capped already
-        logit = float((values(hidden)[rows] * direction).sum()) + sum(parts.values())
-    if isinstance(head, TokenHead):
-        norm = f"{question.stack}.vocabulary_projection.norm"
-        parts[Part("head_norm")] = float((direction @ array(head.norm.bias)).sum())
-        direction = before_norm(head.norm, norm, values, rows, direction)
-    if gated:
-        before = torch.from_numpy(values(hidden)[rows].astype(np.float64)) @ _double(head.dense.weight).T
-        if head.dense.bias is not None:
-            before = before + _double(head.dense.bias)
-        before = torch.where(before.abs() < _SMALLEST, _SMALLEST, before)
-        direction = direction * (head.activation(before) / before).numpy()
-        if head.dense.bias is not None:  # ModernBERT has none
-            parts[Part("head_bias")] = float((direction @ array(head.dense.bias)).sum())
-        direction = direction @ array(head.dense.weight)
-    return LastStep(direction, parts, logit, cap, gated)
 
 
 def read_out(model: Model, stack: str) -> str:
@@ -246,23 +163,22 @@ def read_out(model: Model, stack: str) -> str:
     return last if module.final_norm is None else f"{stack}.final_norm.output"
 
 
-def _double(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().double()
-
-
 @dataclass(frozen=True)
 class Attribution:
     """A logit as a sum of contributions.
 
     Attributes:
         values: Contribution of each of ``parts`` to the logit, [part], in the order of the forward pass.
-        logit: The model's logit (the difference of two, with an alternative token), before the ``cap`` if there is one.
-        gated: Whether a layer with an activation precedes the logits. Each of its units then counts with the share that
-            it passes on in this run.
-        readings, feed_forward_readings: See ``Walk``.
+        logit: The model's logit, or with an alternative token the difference of two logits; before the ``cap``, if any.
+        gated: Whether a layer with an activation function precedes the logits. Each of its units then counts with the
+            share f(z)/z that it passes on in this run.
+        readings: For each attention, the vectors that the contexts of the heads are multiplied by, [row, head,
+            channel]; they give the share of every key.
+        feed_forward_readings: For each feed-forward layer, what its output is multiplied by, [row, model]; it gives the
+            share of every unit.
     """
 
-    question: Question
+    target: Target
     parts: tuple[Part, ...]
     values: np.ndarray
     logit: float
@@ -307,31 +223,20 @@ def attribute(
     Every norm divides by the σ that it had in this run. In a classifier that averages all tokens, the contributions are
     sums over the tokens.
 
-    Args:
-        trace: The recorded pass.
-        position: Index among the decoder's tokens, where row t predicts the token after t; in a masked-token model,
-            index among the sentence's tokens; ``None`` for a classifier.
-        token: An id, or a class; by default the most likely one there.
-        against: An alternative token, whose logit is subtracted.
-
-    Raises:
-        ValueError: If the position or the token does not exist, or the position is padding.
+    The arguments are those of ``target_of``, which raises an error for a token or a position that does not exist.
     """
-    question = ask_question(trace, position, token=token, against=against)
-    return attribution_of(trace.checkpoint.model, trace.values, question, edited=bool(trace.run.edits))
+    target = target_of(trace, position, token=token, against=against)
+    return attribution_of(trace.checkpoint.model, trace.values, target, edited=bool(trace.run.edits))
 
 
-def attribution_of(model: Model, values: Values, question: Question, *, edited: bool = False) -> Attribution:
+def attribution_of(model: Model, values: Values, target: Target, *, edited: bool = False) -> Attribution:
     """Compute ``attribute`` for any recorded pass, given its activations without batch axis."""
-    last = last_step(model, values, question)
-    stack = model.get_submodule(question.stack)
-    walk = Walk(values, stack, question.stack, list(question.rows), last.direction)
-    parts = walk.parts | last.parts
+    walk = _BackwardWalk(model, values, target)
+    parts = dict(reversed(walk.parts.items())) | walk.last  # in the order of the forward pass
     if edited:  # what an edit added between two parts belongs to no part
-        parts[Part("edits")] = last.logit - sum(parts.values())
-    numbers = np.array(list(parts.values()))
-    readings = walk.readings, walk.feed_forward_readings
-    return Attribution(question, tuple(parts), numbers, last.logit, last.cap, last.gated, *readings)
+        parts[Part("edits")] = walk.logit - sum(parts.values())
+    numbers, readings = np.array(list(parts.values())), (walk.readings, walk.feed_forward_readings)
+    return Attribution(target, tuple(parts), numbers, walk.logit, walk.cap, walk.gated, *readings)
 
 
 @dataclass(frozen=True)
@@ -339,7 +244,7 @@ class UnitShare:
     """Contribution of one feed-forward unit.
 
     Attributes:
-        position: The row of the question in which it contributes most.
+        position: The row of the target in which it contributes most.
         value: Contribution to the logit, summed over the rows.
     """
 
@@ -352,12 +257,12 @@ class UnitShare:
 def strongest_units(trace: Trace, attribution: Attribution, *, most: int) -> tuple[UnitShare, ...]:
     """Return the units that raise the logit most.
 
-    The share of a unit is its value times the product of its row of W₂ and the direction.
+    The share of a unit is its value times the dot product of its row of W₂ with the direction.
     """
-    question, found = attribution.question, []
-    rows = list(question.rows)
-    for layer in range(trace.n_layers(question.stack)):
-        name = f"{question.stack}.layers.{layer}.feed_forward"
+    target, found = attribution.target, []
+    rows = list(target.rows)
+    for layer in range(trace.n_layers(target.stack)):
+        name = f"{target.stack}.layers.{layer}.feed_forward"
         projection = array(trace.checkpoint.model.get_submodule(f"{name}.output_projection").weight)
         shares = trace.values(f"{name}.hidden")[rows] * (
             attribution.feed_forward_readings[name] @ projection
@@ -404,29 +309,29 @@ class Source:
 def shares_of_keys(trace: Trace, attribution: Attribution, *, kind: str, layer: int) -> np.ndarray:
     """Return the contribution of each key through each head of one attention: [head, key].
 
-    It is summed over the rows of the question. A row sums to the contribution of the head, unless an edit of the run
+    It is summed over the rows of the target. A row sums to the contribution of the head, unless an edit of the run
     changed the context after the weights.
     """
-    name = f"{attribution.question.stack}.layers.{layer}.{kind}"
-    weights = trace.values(f"{name}.weights")[:, list(attribution.question.rows)]  # [head, row, key]
+    name = f"{attribution.target.stack}.layers.{layer}.{kind}"
+    weights = trace.values(f"{name}.weights")[:, list(attribution.target.rows)]  # [head, row, key]
     values = trace.values(f"{name}.value")  # [head, key, channel]
     return np.einsum("hrk,hkc,rhc->hk", weights, values, attribution.readings[name], optimize=True)
 
 
 def strongest_sources(trace: Trace, attribution: Attribution, *, most: int | None = None) -> tuple[Source, ...]:
     """Return all pairs of a head and a key, or the ``most`` strongest, by the size of their contribution."""
-    question, found = attribution.question, []
+    target, found = attribution.target, []
     kinds = tuple(dict.fromkeys(part.kind for part in attribution.parts if part.head >= 0))
-    for layer in range(trace.n_layers(question.stack)):
+    for layer in range(trace.n_layers(target.stack)):
         for kind in kinds:
             shares = shares_of_keys(trace, attribution, kind=kind, layer=layer)
-            name = f"{question.stack}.layers.{layer}.{kind}.weights"
-            weights = trace.values(name)[:, list(question.rows)].mean(axis=1)  # [head, key]
+            name = f"{target.stack}.layers.{layer}.{kind}.weights"
+            weights = trace.values(name)[:, list(target.rows)].mean(axis=1)  # [head, key]
             found += [
                 (Part(kind, layer, head), key, float(weights[head, key]), float(share))
                 for (head, key), share in np.ndenumerate(shares)
                 if weights[head, key] > 0
             ]
     found.sort(key=lambda source: -abs(source[3]))
-    read = {kind: trace.tokens("encoder" if kind == "cross_attention" else question.stack).labels for kind in kinds}
+    read = {kind: trace.tokens("encoder" if kind == "cross_attention" else target.stack).labels for kind in kinds}
     return tuple(Source(part, key, read[part.kind][key], *numbers) for part, key, *numbers in found[:most])

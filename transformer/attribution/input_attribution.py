@@ -8,7 +8,7 @@ that a baseline removes the words and keeps their order, whatever the positional
     integrated gradients   a_i = Σ_channel (x_i − x′_i) · ∫₀¹ ∂F/∂x_i (x′ + α(x − x′)) dα   Sundararajan et al. 2017, §3
 
 Completeness: the second sums to F(x) − F(x′), up to the numerical error of the integral (``InputAttribution.error``).
-The first sums to nothing in particular: it is a local slope.
+The first need not sum to anything: it is a local slope.
 
 Both are computed by captum (its quadrature is Gauss–Legendre). With its dependencies captum takes 80 MB on disk, and
 its import takes about half as long as that of torch, mostly for matplotlib; so it is a requirement, but it is imported
@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.predictions.quantity import Quantity, numbers
+from transformer.predictions.target import Target, logits_at, number_of
 from transformer.probes import Edit, record
 from transformer.runs.autograd import gradients
 from transformer.runs.inputs import padding_ids
@@ -45,12 +45,10 @@ class InputAttribution:
         n_steps: Number of points between the two; 0 without a baseline.
     """
 
-    method: str
-    quantity: Quantity
+    quantity: Target
     source: np.ndarray | None
     target: np.ndarray | None
     value: float
-    baseline: str = ""
     baseline_value: float = float("nan")
     n_steps: int = 0
 
@@ -70,7 +68,7 @@ class InputAttribution:
         return self.total - self.difference
 
 
-def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> InputAttribution:
+def gradient_times_input(checkpoint: Checkpoint, quantity: Target) -> InputAttribution:
     """Compute a_i = x_i · ∂F/∂x_i, summed over the channels."""
     from captum.attr import InputXGradient
 
@@ -80,11 +78,11 @@ def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> InputAtt
         found = InputXGradient(forward).attribute(tuple(value.requires_grad_() for value in inputs.values()))
         with torch.no_grad():
             value = float(forward(*inputs.values()))
-    return _attribution("gradient_times_input", quantity, inputs, found, value=value)
+    return _attribution(quantity, inputs, found, value)
 
 
 def integrated_gradients(
-    checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
+    checkpoint: Checkpoint, quantity: Target, *, baseline: str = "mean", n_steps: int = 64
 ) -> InputAttribution:
     """Average the gradient over ``n_steps`` points on the line from the baseline x′ to the input x.
 
@@ -113,11 +111,10 @@ def integrated_gradients(
         )
         with torch.no_grad():
             value, start = float(forward(*points)), float(forward(*baselines))
-    whole = _attribution("integrated_gradients", quantity, inputs, found, value=value)
-    return replace(whole, baseline=baseline, baseline_value=start, n_steps=n_steps)
+    return replace(_attribution(quantity, inputs, found, value), baseline_value=start, n_steps=n_steps)
 
 
-def embeddings(checkpoint: Checkpoint, quantity: Quantity) -> dict[str, Tensor]:
+def embeddings(checkpoint: Checkpoint, quantity: Target) -> dict[str, Tensor]:
     """Return x = E[id] · √d_model of every stack, [1, position, model], detached from the table."""
     found = {}
     for stack, tokens in quantity.read.items():
@@ -141,7 +138,7 @@ def _baseline(checkpoint: Checkpoint, stack: str, name: str) -> Tensor:
     return rows[name]() * embedding.scale
 
 
-def _forward(checkpoint: Checkpoint, quantity: Quantity) -> Callable[..., Tensor]:
+def _forward(checkpoint: Checkpoint, quantity: Target) -> Callable[..., Tensor]:
     """Return F as a function of the embeddings, [batch, position, model] per stack → [batch]."""
     ids = {stack: torch.tensor([tokens.ids], device=checkpoint.model.device) for stack, tokens in quantity.read.items()}
 
@@ -149,15 +146,16 @@ def _forward(checkpoint: Checkpoint, quantity: Quantity) -> Callable[..., Tensor
         edits = [Edit(f"{stack}.embedding.token", lambda _, x=x: x) for stack, x in zip(ids, embeddings, strict=True)]
         read = {stack: row.expand(len(embeddings[0]), -1) for stack, row in ids.items()}
         with record(edits):
-            return numbers(checkpoint, quantity, read, row=quantity.row)
+            logits = logits_at(checkpoint.model, read, [quantity.row])[:, 0]
+            return number_of(checkpoint, quantity, logits)
 
     return forward
 
 
 def _attribution(
-    method: str, quantity: Quantity, inputs: dict[str, Tensor], found: tuple[Tensor, ...], *, value: float
+    quantity: Target, inputs: dict[str, Tensor], found: tuple[Tensor, ...], value: float
 ) -> InputAttribution:
     parts = {
         stack: part[0].detach().double().sum(dim=-1).cpu().numpy() for stack, part in zip(inputs, found, strict=True)
     }
-    return InputAttribution(method, quantity, parts.get("encoder"), parts.get("decoder"), value)
+    return InputAttribution(quantity, parts.get("encoder"), parts.get("decoder"), value)

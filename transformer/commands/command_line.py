@@ -18,17 +18,7 @@ _REMEDIES = {name: f"install it with: pip install {name}" for name in ("transfor
 _REMEDY = "install what training needs with: pip install -r requirements-train.txt"
 
 
-@dataclass(frozen=True)
-class Argument:
-    """One argument of a command: the parameters of ``argparse.ArgumentParser.add_argument``."""
-
-    names: tuple[str, ...]
-    options: Mapping[str, Any]
-
-
-def argument(*names: str, **options: Any) -> Argument:
-    """Describe one argument as ``add_argument`` does."""
-    return Argument(names, options)
+Argument = tuple[tuple[str, ...], Mapping[str, Any]]  # the parameters of ``argparse.ArgumentParser.add_argument``
 
 
 @dataclass(frozen=True)
@@ -46,6 +36,21 @@ class Command:
     help: str
     run: Callable[..., int | None]
     arguments: tuple[Argument, ...] = ()
+
+
+def argument(*names: str, **options: Any) -> Argument:
+    """Describe one argument as ``add_argument`` does."""
+    return names, options
+
+
+def command(*arguments: Argument) -> Callable[[Callable[..., int | None]], Command]:
+    """Turn the decorated function into a command of the same name; its docstring's first line is the help."""
+
+    def make_command(run: Callable[..., int | None]) -> Command:
+        first = (run.__doc__ or "").partition("\n")[0].removesuffix(".")
+        return Command(run.__name__, first[:1].lower() + first[1:], run, arguments)
+
+    return make_command
 
 
 def run_command(
@@ -96,8 +101,8 @@ def build_parser(commands: Sequence[Command], *, program: str, description: str)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in commands:
         own = subparsers.add_parser(command.name, help=command.help)
-        for one in command.arguments:
-            own.add_argument(*one.names, **one.options)
+        for names, options in command.arguments:
+            own.add_argument(*names, **options)
         own.set_defaults(command=command)
     return parser
 
@@ -143,4 +148,3 @@ def beam_width(text: str) -> int:
 from_zero = partial(whole_number, least=0)
 CHECKPOINT = argument("--checkpoint", required=True, metavar="DIR")
 JSON = argument("--json", dest="as_json", action="store_true", help="print one JSON object")
-LIMIT = argument("--limit", type=int, metavar="N", help="read the first N sentences only")

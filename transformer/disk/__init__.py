@@ -1,1 +1,1 @@
-"""Files of any kind: reads are bounded, and writes are complete or absent."""
+"""Files of any kind: reads have a limit, and a file is written completely or not at all."""

@@ -1,4 +1,4 @@
-"""Limits on a third-party ``config.json``, wherever a field stands in it; they hold before a build."""
+"""Limits on a third-party ``config.json``, at any depth, checked before anything is built."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MOST = {
 
 
 def check_config(fields: Mapping[str, object]) -> None:
-    """Refuse a config whose numbers say more than any model has, or that names code or another model.
+    """Refuse a config with numbers larger than in any model, or one that names code or another model.
 
     Raises:
-        CheckpointError: If a number of layers, positions or the like is too large, if ``auto_map`` stands inside
-            another object, if a field names a backbone, which ``transformers`` would ask a hub for, or if the fields
-            are nested too deeply.
+        CheckpointError: If a number of layers, positions or the like is too large, if ``auto_map`` is inside another
+            object, if a field names a backbone, which ``transformers`` would ask a hub for, or if the fields are nested
+            too deeply.
     """
     waiting: list[tuple[str, object, int]] = [("", fields, 0)]
     while waiting:

@@ -7,20 +7,18 @@ a tensor at a time. Nothing is mapped into memory, because truncating a mapped f
 
 from __future__ import annotations
 
-import os
 import re
 import struct
-import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
-from transformer.disk.plain_files import open_plain
-from transformer.errors import CheckpointError, text_of
+from transformer.disk.plain_files import WatchedFile
+from transformer.errors import CheckpointError
 
 MAGIC = b"GGUF"
 INSTALL = "pip install gguf"
@@ -75,7 +73,7 @@ class GgufFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._parts: list[_Part] = []
+        self._parts: list[WatchedFile] = []
         self._keys: dict[str, tuple[int, int, int]] = {}
         self._tensors: dict[str, _Tensor] = {}
         for part in parts_of(path):
@@ -124,7 +122,7 @@ class GgufFile:
         return sorted(sizes, key=lambda kind: -sizes[kind])
 
     def _open(self, part: Path) -> None:
-        opened = _Part(part)
+        opened = WatchedFile(part, _unreadable)
         self._parts.append(opened)
         walk = _Walk(opened, 0)
         if walk.take(4) != MAGIC:
@@ -176,48 +174,12 @@ class GgufFile:
         return kind, tensor.shape[-1] // block * size
 
 
-class _Part:
-    """One open file, which is closed together with this object."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            self._content: BinaryIO = open_plain(path)
-        except (OSError, ValueError) as error:
-            raise _unreadable(path, text_of(error)) from error
-        weakref.finalize(self, self._content.close)
-        self._state = self._current_state()
-        self.size = self._state[0]
-        self.n_entries = 0  # of the lists in the header
-
-    def read(self, place: int, count: int) -> bytes:
-        """Return exactly ``count`` bytes from ``place`` on."""
-        if count > self.size - place:
-            raise _unreadable(self.path, "it ends too early")
-        try:
-            self._content.seek(place)
-            found = self._content.read(count)
-        except OSError as error:
-            raise _unreadable(self.path, text_of(error)) from error
-        if len(found) < count:
-            raise _unreadable(self.path, "it ends too early")
-        return found
-
-    def check_unchanged(self) -> None:
-        """Check that the file has not changed since it was opened."""
-        if self._current_state() != self._state:
-            raise _unreadable(self.path, "it was changed while it was read; open it again")
-
-    def _current_state(self) -> tuple[int, int]:
-        status = os.fstat(self._content.fileno())
-        return status.st_size, status.st_mtime_ns
-
-
 class _Walk:
     """A position in a file that advances with every read."""
 
-    def __init__(self, part: _Part, place: int) -> None:
+    def __init__(self, part: WatchedFile, place: int) -> None:
         self._part, self.place = part, place
+        self._n_entries = 0  # of the lists that were skipped
 
     def take(self, count: int) -> bytes:
         """Read ``count`` bytes."""
@@ -265,9 +227,9 @@ class _Walk:
             self._pass(self.number("Q"))
         else:
             inner, count = self._list(type)
-            self._part.n_entries += count
-            if self._part.n_entries > _MOST_ENTRIES:
-                raise self._unreadable(f"its lists have {self._part.n_entries:,} entries, more than any model")
+            self._n_entries += count
+            if self._n_entries > _MOST_ENTRIES:
+                raise self._unreadable(f"its lists have {self._n_entries:,} entries, more than any model")
             if inner != _TEXT:
                 self._pass(count * struct.calcsize("<" + _SCALARS[inner]))
             else:
@@ -292,7 +254,7 @@ class _Walk:
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """Yield the GGUF files of a folder; of a split one the first part."""
+    """Yield the GGUF files of a folder; for a split file, its first part."""
     for file in sorted(folder.glob("*.gguf")):
         if (found := _PART.fullmatch(file.name)) is None or int(found[2]) == 1:
             yield file

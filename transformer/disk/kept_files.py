@@ -1,4 +1,4 @@
-"""Files that a reader gives, kept in memory; those unused for the longest time are dropped."""
+"""Files from a reader, kept in memory; the least recently used ones are dropped."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from threading import Lock
 
 
 class KeptFiles:
-    """Contents by name, at most ``most`` bytes of them, shared by all threads."""
+    """A cache of file contents by name, limited to ``most`` bytes and shared by all threads."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -15,7 +15,7 @@ class KeptFiles:
         self._lock = Lock()
 
     def keep(self, name: str, data: bytes) -> None:
-        """Keep a file; those unused for the longest time are dropped, but never this one."""
+        """Keep a file; the least recently used ones are dropped, but never this one."""
         with self._lock:
             self._files[name] = data
             self._files.move_to_end(name)

@@ -1,15 +1,17 @@
-"""Text files of a checkpoint, read up to a limit, since a link to a device has no end."""
+"""Reading the text files of a checkpoint up to a limit, since a link may lead to a device without end."""
 
 import json
 import os
 import re
 import stat
 import tomllib
+import weakref
+from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from transformer.errors import MessageError, text_of
+from transformer.errors import CheckpointError, MessageError, text_of
 
 # Names that Windows reserves for devices, with any extension.
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
@@ -46,10 +48,57 @@ def open_plain(file: Path) -> BufferedReader:
     return opened
 
 
-def check_plain(file: Path) -> None:
-    """Check that a file is regular before a library opens it by name; raises what ``open_plain`` raises."""
-    if not stat.S_ISREG(os.stat(file).st_mode):
-        raise MessageError(f"{file} is not a regular file")
+class WatchedFile:
+    """An open regular file whose reads are complete, and which knows whether it was written to since.
+
+    It is closed together with this object, or by ``close``. ``unreadable`` turns the file and a problem into an error.
+
+    Raises:
+        CheckpointError: If it cannot be opened, ends too early, or changes while it is open.
+    """
+
+    def __init__(self, path: Path, unreadable: Callable[[Path, str], CheckpointError]) -> None:
+        self.path, self._unreadable = path, unreadable
+        try:
+            self._content = open_plain(path)
+        except (OSError, ValueError) as error:
+            raise unreadable(path, text_of(error)) from error
+        self.close = weakref.finalize(self, self._content.close)
+        self._state = self._current_state()
+        self.size = self._state[0]
+
+    def read(self, start: int, count: int) -> bytes:
+        """Return exactly ``count`` bytes from ``start`` on."""
+        if count > self.size - start:  # before anything is allocated
+            raise self._unreadable(self.path, "it ends too early")
+        try:
+            self._content.seek(start)
+            found = self._content.read(count)
+        except OSError as error:
+            raise self._unreadable(self.path, text_of(error)) from error
+        if len(found) < count:
+            raise self._unreadable(self.path, "it ends too early")
+        return found
+
+    def fill(self, start: int, into: memoryview) -> None:
+        """Read as many bytes from ``start`` on as ``into`` holds."""
+        try:
+            self._content.seek(start)
+            while len(into) and (count := self._content.readinto(into)):
+                into = into[count:]
+        except OSError as error:
+            raise self._unreadable(self.path, text_of(error)) from error
+        if len(into):
+            raise self._unreadable(self.path, "it ends too early")
+
+    def check_unchanged(self) -> None:
+        """Check that the file has not changed since it was opened."""
+        if self._current_state() != self._state:
+            raise self._unreadable(self.path, "it was changed while it was read; open it again")
+
+    def _current_state(self) -> tuple[int, int]:
+        status = os.fstat(self._content.fileno())
+        return status.st_size, status.st_mtime_ns
 
 
 def read_plain_text(file: Path, most: int = MAX_TEXT_BYTES) -> str:

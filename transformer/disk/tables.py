@@ -1,24 +1,8 @@
-"""Tables as text, for files that other programs read."""
+"""Cells of tables that other programs read."""
 
-import csv
-import io
 import re
-from collections.abc import Mapping, Sequence
 
-
-def csv_text(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> str:
-    """Return CSV with a header: ``columns``, or all columns of any row.
-
-    Missing values and numbers that are not finite are empty. No cell is executed by a spreadsheet (``harmless_cell``).
-    """
-    text = io.StringIO()
-    names = columns or list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(map(harmless_cell, names))
-    for row in rows:
-        cells = (row.get(name, "") for name in names)
-        writer.writerow(["" if cell != cell else harmless_cell(cell) for cell in cells])
-    return text.getvalue()
+_FORMULA = re.compile(r"[=+\-@\t\n].", re.DOTALL)  # what spreadsheets execute: "=cmd|…", "+1+1", "@SUM(…)"
 
 
 def harmless_cell(cell: object) -> object:
@@ -31,9 +15,6 @@ def harmless_cell(cell: object) -> object:
         return cell
     text = cell.replace("\r\n", "\n").replace("\r", "\n")
     return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
-
-
-_FORMULA = re.compile(r"[=+\-@\t\n].", re.DOTALL)  # what spreadsheets execute: "=cmd|…", "+1+1", "@SUM(…)"
 
 
 def _is_number(text: str) -> bool:

@@ -7,7 +7,6 @@ process (SIGBUS). Here every read requests a number of bytes and checks how many
 from __future__ import annotations
 
 import json
-import os
 from math import prod
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -15,9 +14,8 @@ from typing import NamedTuple, TypeGuard
 import torch
 from torch import Tensor
 
-from transformer.disk.plain_files import open_plain
-from transformer.disk.whole_files import not_whole
-from transformer.errors import CheckpointError, MessageError
+from transformer.disk.plain_files import WatchedFile
+from transformer.errors import CheckpointError, MessageError, text_of
 
 LONGEST_HEADER = 2_000_000  # bytes; a tensor takes about 120, and parsing 16,000 of them half a second
 LONGEST_NAME = 300  # characters
@@ -59,31 +57,31 @@ class TensorFile:
 
     def __init__(self, file: Path) -> None:
         self.file = Path(file)
+        self._opened = WatchedFile(self.file, _not_whole)
         try:
-            self._handle = open_plain(self.file)
-        except (OSError, ValueError) as error:
-            raise not_whole(self.file, error) from error
-        try:
-            self._state = self._current_state()
-            length = int.from_bytes(self._read(0, 8), "little")
-            if length > self._state[0] - 8:
+            length = int.from_bytes(self._opened.read(0, 8), "little")
+            if length > self._opened.size - 8:
                 raise MessageError(f"its header has {length:,} bytes, more than the file")
             if length > LONGEST_HEADER:
                 raise MessageError(f"its header has {length:,} bytes; at most {LONGEST_HEADER:,} are read")
             self._data = 8 + length
-            self.metadata, self.tensors = _parse_header(self._read(8, length), self._state[0] - self._data)
-        except (OSError, ValueError, RecursionError) as error:
-            self._handle.close()
-            raise not_whole(self.file, error) from error
+            header = self._opened.read(8, length)
+            self.metadata, self.tensors = _parse_header(header, self._opened.size - self._data)
+        except (ValueError, RecursionError) as error:
+            self._opened.close()  # its error holds this object, and Windows deletes no open file
+            if isinstance(error, CheckpointError):  # whose message names the file already
+                raise
+            raise _not_whole(self.file, text_of(error)) from error
 
     def __enter__(self) -> TensorFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with self._handle:
-            changed = kind is None and self._current_state() != self._state
-        if changed:
-            raise not_whole(self.file, MessageError("it was changed while it was read; open it again"))
+        try:
+            if kind is None:
+                self._opened.check_unchanged()
+        finally:
+            self._opened.close()
 
     def read(self, name: str) -> Tensor:
         """Return a tensor as a new array of the type in the file.
@@ -95,27 +93,12 @@ class TensorFile:
         check_type(self.file, name, found.type, tuple(_TORCH))
         tensor = torch.empty(prod(found.shape), dtype=_TORCH[found.type])
         if tensor.numel():
-            try:
-                self._fill(self._data + found.start, tensor.view(torch.uint8).numpy().data)
-            except (OSError, ValueError) as error:
-                raise not_whole(self.file, error) from error
+            self._opened.fill(self._data + found.start, tensor.view(torch.uint8).numpy().data)
         return tensor.reshape(found.shape)
 
-    def _read(self, start: int, count: int) -> bytes:
-        content = bytearray(count)
-        self._fill(start, memoryview(content))
-        return bytes(content)
 
-    def _fill(self, start: int, content: memoryview) -> None:
-        self._handle.seek(start)
-        while len(content):
-            if not (count := self._handle.readinto(content)):
-                raise MessageError("it ends too early")
-            content = content[count:]
-
-    def _current_state(self) -> tuple[int, int]:
-        status = os.fstat(self._handle.fileno())
-        return status.st_size, status.st_mtime_ns
+def _not_whole(file: Path, problem: str) -> CheckpointError:
+    return CheckpointError(f"{file} is not a complete safetensors file: {problem}")
 
 
 def _parse_header(header: bytes, size: int) -> tuple[dict[str, str], dict[str, StoredTensor]]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
-from transformer.errors import CheckpointError, text_of
+from transformer.errors import text_of
 
 try:
     import fcntl
@@ -23,7 +23,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path that replaces ``path`` only if the block succeeds.
 
     A reader sees the old file or the new one, never half of one, even if the process is killed. What a killed process
-    left is removed when the file is next written. A link stays one, and a device or pipe receives the content.
+    left behind is removed when the file is next written. A link remains a link, and a device or pipe receives the
+    content.
 
     Raises:
         OSError: If the disk is full, the folder not writable, or the like, whatever error the writing library raises.
@@ -85,8 +86,3 @@ def write_bytes(path: Path, content: bytes) -> None:
     """Write a file completely or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
-
-
-def not_whole(file: Path, error: Exception) -> CheckpointError:
-    """Return the error for a safetensors file that cannot be read."""
-    return CheckpointError(f"{file} is not a complete safetensors file: {text_of(error)}")

@@ -40,13 +40,8 @@ class AttentionCache:
         return key, value
 
     def all_positions(self) -> tuple[Tensor, Tensor]:
-        """Return the keys and values of all positions so far.
-
-        Raises:
-            RuntimeError: If the cache is empty.
-        """
-        if self.key is None or self.value is None:
-            raise RuntimeError("nothing has been appended to this cache")
+        """Return the keys and values of all positions so far; the cache must not be empty."""
+        assert self.key is not None and self.value is not None
         return self.key, self.value
 
     def select(self, rows: Tensor) -> None:

@@ -59,8 +59,7 @@ class Shortcut:
                 key, value = cache.append(key, value)  # [batch, head, all keys, channel]
         if fuses(attention.scores, attention.allowed, attention.weights, attention.context):
             return attention.project_output(attend_fused(attention, query, key, value, allowed, position_bias))
-        if allowed is None:
-            raise ValueError("without a mask only fused kernels can be taken")
+        assert allowed is not None, "only fused kernels do without a mask"
         return attention.project_output(attention.attend(query, key, value, allowed, position_bias))
 
     def layer_norm(self, norm: LayerNorm, x: Tensor) -> Tensor:
@@ -105,8 +104,8 @@ def _is_causal(allowed: Tensor) -> bool:
 def fast_path() -> AbstractContextManager[None]:
     """Let layers use torch's fused kernels, which hide the attention weights.
 
-    Results are the same up to rounding (a test holds the two equal). A layer of which a recording keeps or edits what a
-    fused kernel hides uses the readable path.
+    Results are the same up to rounding, as a test checks. A layer uses the readable path if a recording keeps or edits
+    a tensor that a fused kernel hides.
     """
     return use_shortcut(replace(current_shortcut() or Shortcut(), fused=True))
 

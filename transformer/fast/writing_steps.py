@@ -6,7 +6,6 @@ directly from its weights; any other part is called as it is.
 """
 
 from collections.abc import Callable
-from types import NoneType
 
 import torch
 from torch import Tensor, nn
@@ -50,9 +49,9 @@ class WritingSteps:
             The hidden state of the new position, [batch, 1, model].
         """
         decoder, start = self.decoder, cache.length
-        memory_allowed = None
-        if memory_keys_allowed is not None:
-            memory_allowed = drop_full_mask(combined_mask(memory_keys_allowed, 1, causal=False))
+        memory_allowed = None  # fused kernels are faster without a mask that allows everything
+        if memory_keys_allowed is not None and not bool(memory_keys_allowed.all()):
+            memory_allowed = combined_mask(memory_keys_allowed, 1, causal=False)
         bias = None if decoder.position_bias is None else decoder.position_bias(1, start + 1)
         stream = decoder.embedding(ids, start)
         with use_cache(cache):
@@ -65,7 +64,7 @@ class WritingSteps:
 
 
 class WritingLayer:
-    """The computation of a ``DecoderLayer`` for one new position, from its weights."""
+    """A ``DecoderLayer`` for one new position, computed directly from its weights."""
 
     def __init__(self, layer: DecoderLayer, project: HeadProjections) -> None:
         self.pre_norm = layer.pre_norm
@@ -115,11 +114,10 @@ class WritingLayer:
 
 
 def take_apart(layer: nn.Module) -> WritingLayer | None:
-    """Return the computation of a layer from its weights; ``None`` if one of its parts must be called."""
+    """Return a layer as a ``WritingLayer``; ``None`` if one of its modules must be called as it is."""
     if type(layer) is not DecoderLayer:
         return None
-    cross_attention = layer.cross_attention
-    if type(cross_attention) not in (NoneType, MultiHeadAttention) or not has_plain_projections(cross_attention):
+    if layer.cross_attention is not None and projections(layer.cross_attention) is None:
         return None
     project = head_projections(layer.self_attention)
     return None if project is None else WritingLayer(layer, project)
@@ -127,9 +125,9 @@ def take_apart(layer: nn.Module) -> WritingLayer | None:
 
 def head_projections(attention: nn.Module) -> HeadProjections | None:
     """Return the projections of an attention layer on its weights; ``None`` if its modules must be called."""
-    if type(attention) is not MultiHeadAttention or not has_plain_projections(attention):
+    if type(attention) is not MultiHeadAttention or (modules := projections(attention)) is None:
         return None
-    parts = [weights(part) for part in projections(attention)]
+    parts = [weights(part) for part in modules]
     biases = [bias for _, bias in parts if bias is not None]
     if len(biases) not in (0, len(parts)):
         return None
@@ -145,16 +143,12 @@ def head_projections(attention: nn.Module) -> HeadProjections | None:
     return project
 
 
-def has_plain_projections(attention: MultiHeadAttention | None) -> bool:
-    """Return whether W_Q, W_K, W_V and W_O, if any, are plain linear layers; a user may have replaced one."""
-    return attention is None or all(
-        type(part) is nn.Linear for part in (*projections(attention), attention.output_projection)
-    )
-
-
-def projections(attention: MultiHeadAttention) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
-    """Return W_Q, W_K and W_V as modules."""
-    return attention.query_projection, attention.key_projection, attention.value_projection
+def projections(attention: nn.Module | None) -> tuple[nn.Linear, ...] | None:
+    """Return W_Q, W_K and W_V of an attention layer; ``None`` if a user has replaced it or one of them."""
+    if type(attention) is not MultiHeadAttention:
+        return None
+    found = attention.query_projection, attention.key_projection, attention.value_projection
+    return found if {type(part) for part in (*found, attention.output_projection)} == {nn.Linear} else None
 
 
 def weights(projection: nn.Linear) -> tuple[Tensor, Tensor | None]:
@@ -184,8 +178,3 @@ def plain_feed_forward(layer: nn.Module) -> Callable[[Tensor], Tensor]:
         return layer
     first, second, activation = weights(layer.input_projection), weights(layer.output_projection), layer.activation
     return lambda x: F.linear(activation(F.linear(x, *first)), *second)
-
-
-def drop_full_mask(allowed: Tensor | None) -> Tensor | None:
-    """Return the mask, or ``None`` if it allows everything: fused kernels are faster without one."""
-    return None if allowed is None or bool(allowed.all()) else allowed

@@ -5,16 +5,12 @@ from dataclasses import dataclass
 
 from transformer.config import ModelConfig
 from transformer.faults.forward_faults import LIVE_FAULTS
-from transformer.guests.guest_config import GuestConfig
-
-HEALTHY = "healthy"
-TRAINING = {"causal": "no_causal_mask", "target": "shifted_target"}  # fault → its name in the tiny model's training
-FAULTS = ("scale", "positions", "causal", "target", "padding", "norm")
+from transformer.toy.learner import HEALTHY, TRAINING_FAULTS
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """``fault`` is one of ``FAULTS`` or "healthy".
+    """``fault`` is one of ``LIVE_FAULTS`` or ``TRAINING_FAULTS``, or ``HEALTHY``.
 
     ``in_training`` says whether the case is a tiny model with its training, rather than the checkpoint.
     """
@@ -24,9 +20,9 @@ class Diagnosis:
 
 
 def inapplicable(config: ModelConfig) -> dict[str, str]:
-    """Return the faults that a model cannot have, each with the reason as a name."""
+    """Return the faults that a model cannot have, each with a name of the reason."""
     found = {}
-    if isinstance(config, GuestConfig):  # the edits and the second model are written for the paper's layers
+    if config.is_guest:  # the edits and the second model are written for the paper's layers
         found = dict.fromkeys(("scale", "norm"), "other_family")
         stacks = [name for name, here in (("encoder", config.has_encoder), ("decoder", config.has_decoder)) if here]
         if any(len(kinds := config.kinds_in(stack)) > 1 or "unknown" in kinds for stack in stacks):
@@ -43,10 +39,10 @@ def inapplicable(config: ModelConfig) -> dict[str, str]:
 
 
 def diagnoses(config: ModelConfig) -> tuple[Diagnosis, ...]:
-    """Return all diagnoses: every fault that fits, and "healthy", of the checkpoint and of a training."""
+    """Return all diagnoses: every possible fault, and "healthy", of the checkpoint and of a training run."""
     without = inapplicable(config)
     live = [Diagnosis(fault, False) for fault in LIVE_FAULTS if fault not in without]
-    trained = [Diagnosis(fault, True) for fault in TRAINING]
+    trained = [Diagnosis(fault, True) for fault in TRAINING_FAULTS]
     return (*live, *trained, Diagnosis(HEALTHY, False), Diagnosis(HEALTHY, True))
 
 

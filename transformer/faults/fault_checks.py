@@ -12,13 +12,90 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from transformer.faults.checked_models import CheckedModel
-from transformer.faults.forward_faults import position_bias, score_names
-from transformer.guests.guest_config import GuestConfig
+from transformer.faults.forward_faults import PADS, inject_fault, position_bias, score_names
+from transformer.faults.training_faults import trained_toy
+from transformer.models import Model
+from transformer.probes import Edit, record
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from transformer.toy.learner import HEALTHY, ToyLearner
+from transformer.toy.tasks import batch_of, label_letters
 
-PADS = 4
 _NOTHING = 1e-3  # smaller changes, relative to the usual size, are rounding
 _REPEATS = 0.9  # smallest share of rows for which a model counts as repeating its input
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """A model that runs with ``edits``, and its inputs, [1, position] each.
+
+    Attributes:
+        source: Tokens that its encoder reads, without padding; ``None`` without an encoder.
+        read: Tokens that its decoder reads; ``None`` without a decoder.
+        targets: Tokens that the decoder should predict at the positions of ``read``.
+        norm: Position of LayerNorm for which the weights were trained, "pre" or "post".
+    """
+
+    model: Model
+    edits: tuple[Edit, ...]
+    source: Tensor | None
+    read: Tensor | None
+    targets: Tensor | None
+    norm: str
+
+    def run(self, *, source: Tensor | None = None, read: Tensor | None = None) -> tuple[Tensor, dict[str, Tensor]]:
+        """Run one pass over its own texts, or others; return logits and recorded tensors with batch axis."""
+        source = self.source if source is None else source
+        read = self.read if read is None else read
+        with torch.inference_mode(), record(self.edits) as recording:
+            logits = self.model(*(ids for ids in (source, read) if ids is not None))
+        return logits, recording.tensors
+
+    def has(self, stack: str) -> bool:
+        """Return whether the model has this stack."""
+        return (self.source if stack == "encoder" else self.read) is not None
+
+
+def checked_model(trace: Trace, fault: str = HEALTHY) -> CheckedModel:
+    """Return the checkpoint of ``trace`` with a fault of the forward pass.
+
+    The targets are the output in ``trace``, which is the healthy model's. For the faults see
+    ``transformer.faults.forward_faults``.
+    """
+    checkpoint = trace.checkpoint
+    faulty, edits = inject_fault(checkpoint, fault)
+    device = checkpoint.model.device
+
+    def ids(tokens) -> Tensor | None:
+        real = None if tokens is None else [token.id for token in tokens if not token.is_padding]
+        return None if real is None else torch.tensor([real], device=device)
+
+    has_decoder = checkpoint.config.has_decoder
+    return CheckedModel(
+        model=faulty.model,
+        edits=edits,
+        source=ids(trace.source),
+        read=ids(trace.target) if has_decoder else None,
+        targets=ids(trace.prediction) if has_decoder else None,
+        norm=checkpoint.config.norm,
+    )
+
+
+def checked_model_in_training(learner: ToyLearner, word: str) -> CheckedModel:
+    """Return a tiny model set up as during its training; its targets are the output for ``word``."""
+    batch = batch_of(learner.task, word)
+    return CheckedModel(learner.model, learner.training_edits, batch.source, batch.read, batch.targets, "pre")
+
+
+def self_attention_in_training(learner: ToyLearner, word: str) -> tuple[AttentionView, tuple[str, ...]]:
+    """Return the decoder's self-attention on the correct output, as in training, and the targets."""
+    checked = checked_model_in_training(learner, word)
+    _, tensors = checked.run()
+    name = "decoder.layers.0.self_attention"
+    tokens = label_letters(checked.read[0].tolist(), "target")
+    parts = {part: tensors[f"{name}.{part}"][0].numpy(force=True) for part in ("weights", "allowed", "scores")}
+    view = AttentionView(name=name, stack="decoder", layer=0, kind="self", query=tokens, key=tokens, **parts)
+    return view, label_letters(checked.targets[0].tolist(), "prediction").labels
 
 
 @dataclass(frozen=True)
@@ -47,7 +124,7 @@ def scale(checked: CheckedModel) -> Finding | None:
     check does not apply to a model with other scores (another scale, a cap, other terms).
     """
     width = checked.model.config.d_head
-    if width == 1 or isinstance(checked.model.config, GuestConfig):
+    if width == 1 or checked.model.config.is_guest:
         return None
     _, tensors = checked.run()
     products, scores = [], []
@@ -141,8 +218,8 @@ def padding(checked: CheckedModel) -> Finding | None:
 def norm(checked: CheckedModel) -> Finding | None:
     """Check whether LayerNorm is applied where it was when the weights were trained.
 
-    There, the residual stream adds up: before + sub-layer = after (pre-norm), or = the input of LayerNorm (post-norm).
-    The value is the largest difference. A norm after the sub-layer (Gemma 2) belongs to it.
+    If it is, the residual stream adds up: before + sub-layer = after (pre-norm), or = the input of LayerNorm
+    (post-norm). The value is the largest difference. A norm after the sub-layer (Gemma 2) belongs to it.
     """
     _, tensors = checked.run()
     worst, first, last = 0.0, 0.0, 0.0
@@ -163,6 +240,23 @@ CHECKS: dict[str, Callable[[CheckedModel], Finding | None]] = {
     "padding": padding,
     "norm": norm,
 }
+
+
+Findings = Mapping[str, Finding | None]
+
+
+def findings_with(trace: Trace, fault: str = HEALTHY) -> Findings:
+    """Run all checks on the checkpoint of ``trace`` with a fault; ``None`` where a check does not apply."""
+    return _findings(checked_model(trace, fault))
+
+
+def findings_in_training(fault: str, word: str) -> Findings:
+    """Run all checks on the tiny model ``trained_toy(fault)``, set up as during its training."""
+    return _findings(checked_model_in_training(trained_toy(fault), word))
+
+
+def _findings(checked: CheckedModel) -> Findings:
+    return {name: check(checked) for name, check in CHECKS.items()}
 
 
 def _change(before: Tensor, after: Tensor) -> float:

@@ -8,16 +8,22 @@ from torch import Tensor
 
 from transformer.files.build import build_model
 from transformer.files.checkpoints import Checkpoint
-from transformer.interventions.experiment import without_padding_mask
+from transformer.interventions.experiment import Experiment, experiment, without_padding_mask
 from transformer.layers.positional_encodings import without_positions
 from transformer.models import Model
 from transformer.probes import Edit, recorded_so_far
+from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.run import Run
+from transformer.runs.traces import Trace
+from transformer.runs.tracing import trace_of
+from transformer.toy.learner import HEALTHY
 
+PADS = 4  # padding tokens that a case and a check add
 LIVE_FAULTS = ("scale", "positions", "padding", "norm")
 
 
 def inject_fault(checkpoint: Checkpoint, fault: str) -> tuple[Checkpoint, tuple[Edit, ...]]:
-    """Return the checkpoint and the edits that make one of ``LIVE_FAULTS``; "" changes nothing.
+    """Return the checkpoint and the edits that make one of ``LIVE_FAULTS``; ``HEALTHY`` changes nothing.
 
     ``checkpoint`` itself stays as it is. "norm" comes with a second model, which shares its weights with the first.
 
@@ -33,7 +39,7 @@ def inject_fault(checkpoint: Checkpoint, fault: str) -> tuple[Checkpoint, tuple[
         return checkpoint, tuple(without_padding_mask(checkpoint))
     if fault == "norm":
         return replace(checkpoint, model=other_norm_order(checkpoint.model)), ()
-    if fault:
+    if fault != HEALTHY:
         raise ValueError(f"fault is {fault!r}; choose one of {', '.join(LIVE_FAULTS)}")
     return checkpoint, ()
 
@@ -89,3 +95,39 @@ def other_norm_order(model: Model) -> Model:
     if strange:
         raise ValueError(f"the weights do not fit the other order of LayerNorm: {', '.join(strange[:3])}")
     return other.to(model.device).eval()
+
+
+def experiment_with_bug(trace: Trace, fault: str) -> Experiment:
+    """Run a trace again with a bug of the forward pass; both models generate outputs of limited length.
+
+    Args:
+        trace: The original run.
+        fault: One of ``LIVE_FAULTS``, or ``HEALTHY``.
+    """
+    checkpoint = trace.checkpoint
+    faulty, edits = inject_fault(checkpoint, fault)
+    # A model with a bug may never end its text, and the effect of the bug shows early.
+    longest = Greedy(2 * len(trace.tokens(trace.stacks[0])) + 10) if checkpoint.config.has_decoder else None
+    return experiment(trace, edits, checkpoint=faulty, strategy=longest)
+
+
+def padded_with_bug(trace: Trace, fault: str) -> Experiment:
+    """Return ``experiment_with_bug`` on the padded run of ``trace``, with the outputs of both models."""
+    run = trace.run
+    run = padded(run, 0 if trace.source is None else len(trace.source) - run.source_pads)
+    found = experiment_with_bug(trace if run == trace.run else trace_of(run), fault)
+    _ = found.answer_before, found.answer_after
+    return found
+
+
+def padded(run: Run, n_tokens: int) -> Run:
+    """Return the run with padding after the sentence: every case has it, so that padding reveals nothing.
+
+    Args:
+        run: A run without edits.
+        n_tokens: The number of tokens of its source without padding; 0 for a model without an encoder.
+    """
+    if not n_tokens:
+        return run
+    most = run.checkpoint.config.max_length - n_tokens
+    return replace(run, source_pads=max(0, min(max(PADS, run.source_pads), most)))

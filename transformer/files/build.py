@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.models import MODELS, Model
 from transformer.pictures.vision_transformer import VisionTransformer
 
@@ -15,13 +15,13 @@ _RANDOM = (Tensor.uniform_, Tensor.normal_, nn.init.uniform_, nn.init.normal_, n
 
 def build_model(config: ModelConfig) -> Model:
     """Return a freshly initialised model of the kind that ``config`` names."""
-    return VisionTransformer(config) if isinstance(config, PictureConfig) else MODELS[config.kind](config)
+    return VisionTransformer(config) if config.reads_images else MODELS[config.kind](config)
 
 
 def random_model(config: ModelConfig, *, seed: int = 0) -> Model:
     """Return a model with random weights that ``seed`` alone determines, in ``eval()`` mode.
 
-    They are those of ``build_model`` after ``torch.manual_seed(seed)``, with which every training begins
+    They are those of ``build_model`` after ``torch.manual_seed(seed)``, with which every training run starts
     (``transformer.training.start``), but torch's global generator, which other threads use as well, stays untouched.
     """
     with _DrawsFrom(torch.Generator().manual_seed(seed)):

@@ -14,7 +14,7 @@ def takes_special(checkpoint: Checkpoint) -> bool:
 
 
 def takes_chat(checkpoint: Checkpoint) -> bool:
-    """Return whether its tokenizer also has a chat template."""
+    """Return whether the model reads special tokens and its tokenizer has a chat template."""
     return takes_special(checkpoint) and checkpoint.tokenizer.has_template
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.disk.tensor_files import TensorFile, check_type
 from transformer.disk.whole_files import atomic_path, write_text
@@ -35,9 +35,8 @@ from transformer.files.model_card import card_of
 from transformer.files.names import resolve
 from transformer.files.once import once
 from transformer.files.packaged_models import known_model
-from transformer.guests.folder import fields_of, read_json
+from transformer.guests.folder import fields_of, read_json, stored_files
 from transformer.guests.framing import framing_of, padding_of
-from transformer.guests.guest_config import GuestConfig
 from transformer.guests.lora import Adapter, is_adapter, read_adapter
 from transformer.guests.opening import open_guest, with_defaults
 from transformer.models import Model
@@ -49,7 +48,7 @@ from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, FRAMINGS, PAD_ID, Tokenizer
 
 SMALL = 2**24  # numbers that may be allocated whatever a config claims
-_PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
+PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +75,7 @@ class Checkpoint:
     adapter: Adapter | None = None
     seed: int | None = None
 
-    @property
+    @once
     def framing(self) -> Framing:
         """Ids before and after a text that this model reads or generates."""
         return (
@@ -96,12 +95,12 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """Name for display: that of known weights, otherwise of its directory, also for "." and ".."."""
+        """Name for display: the name of known weights, or else of the directory, also where it is "." or ".."."""
         if self.adapter is None and (known := known_model(self.path)) is not None:
             return known.name
         return shown_name(Path(os.path.abspath(self.adapter.folder if self.adapter else self.path)).name)
 
-    @property
+    @once
     def config(self) -> ModelConfig:
         """Configuration of the model."""
         return self.model.config
@@ -122,7 +121,7 @@ class Checkpoint:
     @property
     def is_guest(self) -> bool:
         """Whether it is a third-party model, which the code of ``transformers`` computes."""
-        return isinstance(self.config, GuestConfig)
+        return self.config.is_guest
 
 
 @torch.inference_mode(False)  # a model that is loaded inside inference mode could never be differentiated
@@ -170,8 +169,8 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
 
 
 def _load_guest(path: Path, device: str | torch.device, *, adapter: Adapter | None = None) -> Checkpoint:
-    if path.is_dir() and _pickles(path) and not any(path.glob("*.safetensors*")):
-        raise _only_pickles(path)
+    if path.is_dir() and (pickles := _pickles(path)) and not any(path.glob("*.safetensors*")):
+        raise pickle_refusal(f"{path} holds {pickles[0]},", pickles[0])
     fields = fields_of(path)
     generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
     opened = open_guest(path, fields, adapter.changes if adapter else None)
@@ -251,14 +250,15 @@ def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
         save_file(tensors, str(temporary))
 
 
+def megabytes_on_disk(checkpoint: Checkpoint) -> float:
+    """Return the size of the files with the weights, in 10⁶ bytes."""
+    files = stored_files(checkpoint.path) if checkpoint.is_guest else [checkpoint.path / WEIGHTS]
+    return sum(file.stat().st_size for file in files) / 1e6
+
+
 def own_parameters(model: Model) -> dict[str, torch.nn.Parameter]:
     """Return every parameter once; ``named_parameters`` leaves out the second name of a tied matrix."""
     return dict(model.named_parameters(remove_duplicate=True))
-
-
-def conversion(pickle: str) -> str:
-    """Return the code that converts a pickle into a weights file."""
-    return f"safetensors.torch.save_file(torch.load({pickle!r}, weights_only=True), {WEIGHTS!r})"
 
 
 def _check_files(path: Path) -> None:
@@ -267,8 +267,8 @@ def _check_files(path: Path) -> None:
             f"{path} is not a directory; a checkpoint is a directory with "
             f"{', '.join((CONFIG, WEIGHTS, TOKENIZER))}, or a GGUF file"
         )
-    if not (path / WEIGHTS).is_file() and _pickles(path):
-        raise _only_pickles(path)
+    if not (path / WEIGHTS).is_file() and (pickles := _pickles(path)):
+        raise pickle_refusal(f"{path} holds {pickles[0]},", pickles[0])
     if missing := [file for file in (CONFIG, WEIGHTS, TOKENIZER) if not (path / file).is_file()]:
         raise CheckpointError(
             f"{path} lacks {', '.join(missing)}; a checkpoint needs {CONFIG}, {WEIGHTS} and {TOKENIZER}"
@@ -276,14 +276,15 @@ def _check_files(path: Path) -> None:
 
 
 def _pickles(path: Path) -> list[str]:
-    return [file.name for pattern in _PICKLES for file in sorted(path.glob(pattern))]
+    # Unlike ``iterdir``, ``glob`` is no error where names may not be listed: the next check says what is missing.
+    return sorted(file.name for file in path.glob("*") if file.suffix in PICKLES)
 
 
-def _only_pickles(path: Path) -> CheckpointError:
-    name = _pickles(path)[0]
+def pickle_refusal(found: str, name: str) -> CheckpointError:
+    """Return the error for the pickle ``name``, which was ``found``, with the code that converts it."""
     return CheckpointError(
-        f"{path} holds {name}, a pickle, which may run any code when opened; convert it where you trust "
-        f"it: {conversion(name)}"
+        f"{found} a pickle, which may run any code when opened; convert it where you trust it: "
+        f"safetensors.torch.save_file(torch.load({name!r}, weights_only=True), {WEIGHTS!r})"
     )
 
 
@@ -302,7 +303,7 @@ def _n_numbers(config: ModelConfig) -> int:
     """Estimate how many numbers a model has, by the widths and the number of its layers."""
     width, n_layers = config.d_model, config.n_encoder_layers + config.n_decoder_layers
     n_attentions = n_layers + (config.n_decoder_layers if config.has_encoder else 0)
-    vocabulary = config.patch_size**2 if isinstance(config, PictureConfig) else config.vocabulary_size
+    vocabulary = config.patch_size**2 if config.reads_images else config.vocabulary_size
     tables = (config.has_encoder + config.has_decoder) * (vocabulary + config.max_length)
     return width * (4 * width * n_attentions + 2 * config.d_ff * n_layers + tables)
 

@@ -1,4 +1,4 @@
-"""Download of a third-party checkpoint from a hub; files must match their announcement."""
+"""Download of a third-party checkpoint from a hub; files must match what the hub has announced."""
 
 import hashlib
 import os

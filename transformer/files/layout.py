@@ -50,10 +50,10 @@ def random_fingerprint(fingerprint: str, seed: int) -> str:
 
 
 def file_of_results(path: Path, name: str) -> Path:
-    """Return where a file of results, such as ``head_roles.json``, is stored.
+    """Return the path at which a file of results, such as ``head_roles.json``, is stored.
 
-    This is the folder of a checkpoint, or beside a file with its name in front (``tiny.gguf.head_roles.json``). For the
-    weights in ``packaged_models`` it is their folder in this library.
+    It is in the folder of a checkpoint, or beside a single file, whose name is put in front
+    (``tiny.gguf.head_roles.json``). For the weights in ``packaged_models`` it is in their folder in this library.
     """
     if (known := known_model(path)) is not None:
         return known.folder / name
@@ -61,10 +61,10 @@ def file_of_results(path: Path, name: str) -> Path:
 
 
 def is_same_fingerprint(recorded: object, fingerprint: str) -> bool:
-    """Return whether a fingerprint in a link or a file means the weights with ``fingerprint``.
+    """Return whether a ``recorded`` fingerprint, from a link or a file, is that of the weights.
 
-    Those of earlier versions have only the first 12 digits, and only these are compared: such a link or file cannot
-    distinguish models that were made to agree in them.
+    Earlier versions recorded only the first 12 digits, and then only these are compared. So such a link or file cannot
+    distinguish models that were made to agree in these digits.
     """
     return recorded in (fingerprint, fingerprint[:SHORT_DIGITS])
 
@@ -76,7 +76,7 @@ def shown_fingerprints(one: str, other: str) -> tuple[str, str]:
 
 
 def shown_name(name: str) -> str:
-    """Return the name of a checkpoint for display; that of an upload ends with its short fingerprint."""
+    """Return the name of a checkpoint for display; the name of an upload ends with its short fingerprint."""
     return name[: len("received-") + SHORT_DIGITS] if _UPLOADED.fullmatch(name) else name
 
 

@@ -18,7 +18,7 @@ _FRESH = re.compile(r"^\| began as \|.*except W_Q and W_K of self-attention", re
 
 
 def card_of(path: Path) -> str:
-    """Return the model card of a checkpoint, for known weights that of this library; "" if there is none."""
+    """Return the model card of a checkpoint, or this library's card of known weights; "" if there is none."""
     card = shipped_folder(Path(path)) / CARD
     try:
         return read_plain(card).decode("utf-8", errors="replace").replace("\r\n", "\n")
@@ -43,19 +43,19 @@ def checkpoint_step(path: Path) -> int | None:
         return None
 
 
-def began_as(card: str) -> str | None:
-    """Return the checkpoint that training started from, by its card; ``None`` for random weights."""
+def starting_checkpoint(card: str) -> str | None:
+    """Return the checkpoint that training started from, as the card states; ``None`` for random weights."""
     found = _BEGAN.search(card)
     return found[1] if found else None
 
 
 def had_fresh_self_attention(card: str) -> bool:
-    """Return whether W_Q and W_K of self-attention started from random values, by the card."""
+    """Return whether the card states that W_Q and W_K of self-attention started from random values."""
     return _FRESH.search(card) is not None
 
 
 def training_examples(card: str) -> int | None:
-    """Return the number of training examples, by its card; ``None`` if it does not say."""
+    """Return the number of training examples that the card states; ``None`` if it states none."""
     found = _EXAMPLES.search(card)
     return int(found[1].replace(",", "")) if found else None
 

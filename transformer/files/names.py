@@ -38,8 +38,8 @@ def resolve(name: str | Path) -> Path:
 def found_names() -> tuple[str, ...]:
     """Return the names that ``resolve`` finds: installed models, and folders of the hub.
 
-    The folders have a config or a GGUF file; whether their type opens, only ``transformers`` knows, which is not
-    imported for a list.
+    The folders have a config or a GGUF file. Whether models of their type can be opened is not checked, because only
+    ``transformers`` knows, which is too slow to import for a list.
     """
     packaged = (model.name for model in installed_models())
     return (*packaged, *_hub_names())

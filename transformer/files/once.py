@@ -1,7 +1,7 @@
 """A property that is computed once for each object."""
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 Value = TypeVar("Value")
 
@@ -19,7 +19,13 @@ class once(Generic[Value]):
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: object | None, owner: type | None = None) -> "Value | once[Value]":
+    @overload
+    def __get__(self, instance: None, owner: type) -> Self: ...
+
+    @overload
+    def __get__(self, instance: object, owner: type) -> Value: ...
+
+    def __get__(self, instance: object | None, owner: type) -> Self | Value:
         if instance is None:
             return self
         value = vars(instance)[self._name] = self._compute(instance)  # Python finds it there first from now on

@@ -7,11 +7,11 @@ it.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from transformer.config import NEXT_SENTENCE
+from transformer.config import NEXT_SENTENCE, Rule, integer, number, of_type, one_of
 from transformer.disk.plain_files import parse_toml, read_plain_text
 from transformer.files.packaged_models import shipped_folder
 
@@ -19,9 +19,24 @@ OPENING = "opening.toml"
 LONGEST_FILE = 50_000  # bytes
 MAX_EXAMPLES = 20
 PLACE = ("stack", "kind", "layer", "head", "token")
-_CHOICES = {"stack": ("encoder", "decoder"), "kind": ("self", "cross")}
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z]+)?")
 _LONGEST_TEXT = 400
+
+
+def _names_tokens(rows: Any) -> str:
+    named = isinstance(rows, dict) and all(row.isdecimal() and isinstance(token, str) for row, token in rows.items())
+    return "" if named else "it must name a token for rows by their position: { 3 = '·cat' }"
+
+
+_RULES: dict[str, Rule] = {
+    **dict.fromkeys(("sentence", "target", "second", "answer", "without"), of_type(str, "a text")),
+    "stack": one_of(("encoder", "decoder")),
+    "kind": one_of(("self", "cross")),
+    **dict.fromkeys(("layer", "head", "token", "unit"), integer(0)),
+    "next_sentence": one_of(NEXT_SENTENCE),
+    "looks_at": _names_tokens,
+    "least": number("a weight is between 0 and 1", lambda value: 0 <= value <= 1),
+}
 
 
 @dataclass(frozen=True)
@@ -32,12 +47,15 @@ class Example:
         label: Name of the example, by language.
         shows: What it shows, by language.
         target: Text that the decoder is given; empty if the model generates it.
-        second: Sentence that Compare sets beside it; empty if any will do.
+        second: Sentence that Compare shows beside it; empty if any will do.
         place: Which of ``PLACE`` it is shown with; empty if any will do.
         answer: Output of the model; empty if nothing is claimed.
         next_sentence: Class of a pair of sentences, "IsNext" or "NotNext"; empty if nothing is claimed.
         without: Output of the model without the head of ``place``; empty if nothing is claimed.
-        looks_at: For rows of that head, by position, the token with the largest weight, at least ``least``.
+        looks_at: For some rows of that head, by position, the token with the largest weight, which is at least
+            ``least``.
+        unit: Feed-forward unit of that layer with which Feed-forward opens; ``None`` for the one with the largest
+            direct effect.
     """
 
     sentence: str
@@ -51,18 +69,21 @@ class Example:
     without: str = ""
     looks_at: Mapping[int, str] = field(default_factory=dict)
     least: float = 0.0
+    unit: int | None = None
 
 
 @dataclass(frozen=True)
 class Opening:
-    """What a checkpoint opens with.
+    """The name and the example sentences with which the app opens a checkpoint.
 
-    ``name`` says what the checkpoint does, in a few words, by language. The first of ``examples`` is the opening; it
-    has all of ``PLACE``.
+    ``name`` says what the checkpoint does, in a few words, by language; ``trained_on`` is a sentence that is shown
+    beside its prediction, if other inputs would mislead. The first of ``examples`` is the opening; it has all of
+    ``PLACE``.
     """
 
     name: Mapping[str, str]
     examples: tuple[Example, ...]
+    trained_on: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def first(self) -> Example:
@@ -87,7 +108,7 @@ def read_opening(folder: Path) -> Opening | None:
         values = parse_toml(read_plain_text(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{where} is not valid TOML: {error}") from None
-    _known(values, {"name", "opening", "example"}, where)
+    _known(values, {"name", "opening", "example", "trained_on"}, where)
     more = values.get("example", [])
     if not isinstance(more, list) or len(more) >= MAX_EXAMPLES:
         raise ValueError(f"{where} needs its examples under [[example]], fewer than {MAX_EXAMPLES}")
@@ -95,7 +116,8 @@ def read_opening(folder: Path) -> Opening | None:
     examples = tuple(_example(entry, f"{where}, {name}") for name, entry in entries.items())
     if missing := set(PLACE) - examples[0].place.keys():
         raise ValueError(f"{where}, [opening] must say {', '.join(sorted(missing))}")
-    return Opening(name=_by_language(values.get("name"), f"{where}, [name]"), examples=examples)
+    trained_on = _by_language(values["trained_on"], f"{where}, [trained_on]") if "trained_on" in values else {}
+    return Opening(_by_language(values.get("name"), f"{where}, [name]"), examples, trained_on)
 
 
 def in_language(texts: Mapping[str, str], language: str) -> str:
@@ -106,58 +128,19 @@ def in_language(texts: Mapping[str, str], language: str) -> str:
 def _example(values: Any, where: str) -> Example:
     if not isinstance(values, dict):
         raise ValueError(f"{where} is missing")
-    _known(
-        values,
-        {
-            "sentence",
-            "target",
-            "second",
-            "label",
-            "shows",
-            "answer",
-            "next_sentence",
-            "without",
-            "looks_at",
-            "least",
-            *PLACE,
-        },
-        where,
-    )
-    for name in ("sentence", "target", "second", "answer", "without"):
-        if not isinstance(values.get(name, ""), str):
-            raise ValueError(f"{where}: {name} must be a text")
+    _known(values, {field.name for field in fields(Example)} - {"place"} | {*PLACE}, where)
     if not values.get("sentence"):
         raise ValueError(f"{where} must have a sentence")
-    if (claimed := values.get("next_sentence", "")) not in ("", *NEXT_SENTENCE):
-        raise ValueError(f"{where}: next_sentence is {claimed!r}; it must be {' or '.join(NEXT_SENTENCE)}")
+    for name, value in values.items():
+        if wanted := _RULES[name](value) if name in _RULES else "":
+            raise ValueError(f"{where}: {name} is {value!r}; {wanted}")
     place = {name: values[name] for name in PLACE if name in values}
-    for name, value in place.items():
-        known = _CHOICES.get(name)
-        if value not in known if known else type(value) is not int or value < 0:
-            raise ValueError(f"{where}: {name} is {value!r}; it must be {' or '.join(known or ('a count from 0',))}")
     if values.get("without") and not {"stack", "kind", "layer", "head"} <= place.keys():
         raise ValueError(f"{where}: without is the output without a head; say its stack, kind, layer and head, too")
-    looks_at = values.get("looks_at", {})
-    if not isinstance(looks_at, dict) or not all(
-        row.isdecimal() and isinstance(token, str) for row, token in looks_at.items()
-    ):
-        raise ValueError(f"{where}: looks_at must name a token for rows by their position: {{ 3 = '·cat' }}")
-    least = values.get("least", 0.0)
-    if not isinstance(least, int | float) or not 0 <= least <= 1:
-        raise ValueError(f"{where}: least is {least!r}; a weight is between 0 and 1")
-    return Example(
-        sentence=values["sentence"],
-        label=_by_language(values.get("label"), f"{where}, label"),
-        shows=_by_language(values.get("shows"), f"{where}, shows"),
-        target=values.get("target", ""),
-        second=values.get("second", ""),
-        place=place,
-        answer=values.get("answer", ""),
-        next_sentence=claimed,
-        without=values.get("without", ""),
-        looks_at={int(row): token for row, token in looks_at.items()},
-        least=float(least),
-    )
+    given = {name: value for name, value in values.items() if name not in PLACE}
+    texts = {name: _by_language(values.get(name), f"{where}, {name}") for name in ("label", "shows")}
+    looks_at = {int(row): token for row, token in values.get("looks_at", {}).items()}
+    return Example(**{**given, **texts, "place": place, "looks_at": looks_at})
 
 
 def _by_language(texts: Any, where: str) -> Mapping[str, str]:

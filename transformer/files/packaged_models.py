@@ -26,7 +26,7 @@ class PackagedModel:
 
     Attributes:
         name: Name under which it is opened.
-        title: Name by its authors.
+        title: Name that its authors use.
         licence: Licence of the weights.
         package: Name of the package.
         version: Version of the package.
@@ -52,7 +52,7 @@ class PackagedModel:
 
     @property
     def folder(self) -> Path:
-        """Folder of what is known about the weights."""
+        """Folder of this library's files about the weights."""
         return FOLDER / self.name
 
     @property
@@ -97,7 +97,7 @@ PACKAGED_MODELS = (
 
 
 def packaged_model(name: str) -> PackagedModel | None:
-    """Return the model of this name, installed or not; ``None`` if none is called so."""
+    """Return the known model of this name, installed or not; ``None`` if there is none."""
     return next((model for model in PACKAGED_MODELS if model.name == name), None)
 
 
@@ -110,7 +110,7 @@ def installed_version(model: PackagedModel) -> str | None:
 
 
 def installed_path(model: PackagedModel) -> Path | None:
-    """Return what an installed package has to open; ``None`` without a package or its weights."""
+    """Return what to open of an installed package, or ``None`` without the package or its weights."""
     try:
         path = Path(str(distribution(model.package).locate_file(model.location)))
     except PackageNotFoundError:
@@ -158,7 +158,7 @@ def shipped_folder(path: Path) -> Path:
 
 
 def weights_file(model: PackagedModel, path: Path) -> Path:
-    """Return the file of the weights in what is opened."""
+    """Return the file that holds the weights of a model opened at ``path``."""
     return path / model.weights if model.weights else path
 
 

@@ -1,7 +1,8 @@
 """Uploaded checkpoints: a few files of known names, checked before use.
 
-Nothing in these formats can run; what remains is a file that claims too much. Names, sizes and the config's limits are
-checked before a byte is written, shapes before a weight is read (``checkpoint.load``).
+Nothing in these formats can run; what remains is a file that declares sizes far too large. Names, sizes and the
+config's limits are checked before a byte is written, shapes before a weight is read
+(``transformer.files.checkpoints.load``).
 """
 
 import os
@@ -13,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from transformer.errors import CheckpointError, text_of
-from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
+from transformer.files.checkpoints import CARD, CONFIG, PICKLES, TOKENIZER, WEIGHTS, fingerprint, load, pickle_refusal
 from transformer.files.layout import config_of, is_guest
 from transformer.files.snapshots import is_snapshot
 from transformer.text.tokenizer_files import MAX_BYTES as MAX_TOKENIZER_BYTES
@@ -33,7 +34,6 @@ FOREIGN_BYTES = {
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
 LONGEST_MODEL = 4096  # limit on max_length, which no tensor in a file confirms unless positions are learned
 _NAME = re.compile(r"received-[0-9a-f]{64}")
-_PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 
 
 def receive(files: Mapping[str, bytes], folder: Path, *, lock: AbstractContextManager[object] | None = None) -> Path:
@@ -42,7 +42,7 @@ def receive(files: Mapping[str, bytes], folder: Path, *, lock: AbstractContextMa
     Args:
         files: File names and their content.
         folder: Where it is stored.
-        lock: What is held while a checked upload gets its place, if several are received at once.
+        lock: A lock that is held while a checked upload is moved to its final place, if several arrive at once.
 
     Raises:
         CheckpointError: If the upload is invalid; in that case nothing is kept.
@@ -85,11 +85,8 @@ def _check_files(files: Mapping[str, bytes]) -> None:
     """Check names and sizes only: cheap, and enough to refuse most wrong files."""
     most = {**MAX_BYTES, **FOREIGN_BYTES}
     for name, content in files.items():
-        if name.lower().endswith(_PICKLES):
-            raise CheckpointError(
-                f"{name[-80:]!r} is a pickle, which may run any code when opened; convert it where you trust it, "
-                f"with {conversion(name[-80:])}"
-            )
+        if name.lower().endswith(PICKLES):
+            raise pickle_refusal(f"{name[-80:]!r} is", name[-80:])
         if name not in most:
             raise CheckpointError(f"{name[-80:]!r} is not a file of a checkpoint, which has {', '.join(MAX_BYTES)}")
         if len(content) > most[name]:

@@ -4,7 +4,7 @@ A checkpoint directory may contain ``snapshots/step-000300.safetensors`` and so 
 and tokenizer. Every matrix is stored in 8 bits with one scale per row (absmax quantisation, as in "LLM.int8()",
 Dettmers et al. 2022, §2.1), every vector (biases, γ, β) in half precision; a tied matrix is stored once.
 
-The snapshots of a checkpoint of Hugging Face's Trainer are the earlier checkpoints of the same training
+The snapshots of a checkpoint of Hugging Face's Trainer are the earlier checkpoints of the same training run
 (``transformer.files.trainer_folder``).
 """
 
@@ -47,7 +47,7 @@ def snapshot_steps(path: str | Path) -> tuple[int, ...]:
 
 
 def snapshot_path(path: Path, step: int) -> Path:
-    """Return the file of a snapshot, or the folder of an earlier checkpoint of the same training."""
+    """Return the file of a snapshot, or the folder of an earlier checkpoint of the same training run."""
     file = path / snapshot_file(step)
     return file if file.is_file() else trainer_checkpoints(path).get(step, file)
 

@@ -1,7 +1,7 @@
-"""Checkpoints of one training: ``checkpoint-500``, … in the folder of Hugging Face's Trainer.
+"""Checkpoints of one training run: ``checkpoint-500``, … in the folder of Hugging Face's Trainer.
 
-The folder of the training is opened as its last checkpoint, whose snapshots are the earlier ones; so is each of them.
-``trainer_state.json`` in a checkpoint has the losses up to its step.
+The folder of the run opens as its last checkpoint, with the earlier ones as snapshots; each checkpoint can also be
+opened by itself. ``trainer_state.json`` in a checkpoint has the losses up to its step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOGGED = ("step", *_COLUMNS, "dev_perplexity")  # columns of ``trainer_history``
 
 
 def trainer_checkpoints(path: Path) -> dict[int, Path]:
-    """Return the checkpoints of the same training by step, in order.
+    """Return the checkpoints of the same training run by step, in order.
 
     They are in ``path`` or, if this is one of them, beside it; empty for all other folders.
     """
@@ -42,14 +42,14 @@ def trainer_checkpoints(path: Path) -> dict[int, Path]:
 
 
 def last_checkpoint(path: Path) -> Path | None:
-    """Return the last checkpoint in the folder of a training that has no final model; otherwise ``None``."""
+    """Return the last checkpoint in the folder of a training run without a final model; else ``None``."""
     if _NAME.fullmatch(path.name) or (path / _CONFIG).is_file():
         return None
     return next(reversed(trainer_checkpoints(path).values()), None)
 
 
 def trainer_step(path: Path) -> int | None:
-    """Return the step of a training's checkpoint by its name or its ``trainer_state.json``, if any."""
+    """Return the step of a checkpoint, from its name or its ``trainer_state.json``, if it is known."""
     if match := _NAME.fullmatch(path.name):
         return int(match[1])
     step = _state(path).get("global_step")
@@ -59,8 +59,8 @@ def trainer_step(path: Path) -> int | None:
 def trainer_history(path: Path) -> list[dict[str, float]]:
     """Return what ``trainer_state.json`` logged: rows of ``history.csv`` with the columns it has.
 
-    It is that of ``path`` or, for the folder of a training, that of the last checkpoint in it. Perplexity is
-    exp(dev loss). The result is empty without such a file.
+    The file is in ``path`` or, for the folder of a training run, in its last checkpoint. Perplexity is exp(dev loss).
+    The result is empty without such a file.
     """
     rows: dict[int, dict[str, float]] = {}
     # A log that lies beside a checkpoint goes beyond its step.

@@ -6,7 +6,6 @@ from another checkpoint begins with trained ones.
 
 from dataclasses import replace
 
-from transformer.config import ModelConfig, PictureConfig
 from transformer.files.build import random_model
 from transformer.files.checkpoints import Checkpoint
 
@@ -15,14 +14,14 @@ SEED = 0
 
 def can_be_untrained(checkpoint: Checkpoint) -> bool:
     """Return whether this library trains such models, and so knows how their weights are initialised."""
-    return type(checkpoint.config) in (ModelConfig, PictureConfig)
+    return not checkpoint.config.is_guest
 
 
 def untrained(checkpoint: Checkpoint, *, seed: int = SEED) -> Checkpoint:
     """Return the same checkpoint with random weights and a fingerprint of its own, for use like any other.
 
     Raises:
-        ValueError: If it is a third-party model, whose training began in a way that this library does not know.
+        ValueError: If it is a third-party model, because this library does not know how it was initialised.
     """
     if not can_be_untrained(checkpoint):
         raise ValueError(f"{checkpoint.name} is a third-party model; random weights are drawn only for our own models")

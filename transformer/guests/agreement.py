@@ -16,20 +16,19 @@ from torch import Tensor
 from transformer.errors import CheckpointError
 from transformer.guests.guest_model import GuestModel
 from transformer.guests.structure import layers_without_maps
+from transformer.guests.trial_pass import TOLERANCE, close
 from transformer.probes import record
-
-TOLERANCE = 1e-4  # of the largest number; another order of sums gives less
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The largest differences between recorded passes and the same passes by the model's own code.
+    """The largest differences between recorded passes and the same passes in the model's own code.
 
     Attributes:
         lengths: Number of tokens of each pass.
         n_maps: Number of attention maps that were compared per pass, one per head.
-        attention: The largest difference of two attention weights.
-        hidden: The largest difference of two hidden states, as a share of the largest number.
+        attention: The largest difference between two attention weights.
+        hidden: The largest difference between two hidden states, as a share of the largest number.
     """
 
     lengths: tuple[int, ...]
@@ -46,8 +45,8 @@ def compare_passes(model: GuestModel, inputs: Sequence[Mapping[str, Tensor]]) ->
         inputs: What its network receives in each pass: token ids of its stacks, or the pixels of an image.
 
     Raises:
-        CheckpointError: A pass fails, the own code returns no maps or other ones, or a layer, a hidden state or an
-            output differs.
+        CheckpointError: If a pass fails, if the model's own code returns no maps or other maps, or if a layer, a hidden
+            state or an output differs.
     """
     found = [_compare_pass(model, given) for given in inputs]
     lengths, counts, attention, hidden = zip(*found, strict=True)
@@ -83,7 +82,9 @@ def _compare_pass(model: GuestModel, given: Mapping[str, Tensor]) -> tuple[int, 
             shown = ours[f"{stack}.layers.{layer}.residual.in"]
             hidden = max(hidden, _difference(shown, states[layer], f"the input of layer {layer + 1}"))
         last = ours[f"{stack}.layers.{n_layers - 1}.residual.out"]
-        ours_last = last if _is_close(last, states[-1]) else end  # some return it before the final norm, others after
+        ours_last = (
+            last if close(states[-1], last, TOLERANCE) else end
+        )  # some return it before the final norm, others after
         hidden = max(hidden, _difference(ours_last, states[-1], f"the output of layer {n_layers}"))
     if (logits := theirs.get("logits")) is not None and not model.config.pooling:
         hidden = max(hidden, _difference(_read_out(model, ends, given), logits, "its output"))
@@ -93,14 +94,9 @@ def _compare_pass(model: GuestModel, given: Mapping[str, Tensor]) -> tuple[int, 
 def _their_pass(model: GuestModel, given: Mapping[str, Tensor]) -> Any:
     """Return what the network's own eager code returns, with all maps and hidden states."""
     caching = {"use_cache": False} if model.config.has_decoder else {}
-    with torch.inference_mode(), _own_code(model.network):
-        try:
-            return model.network(**given, **caching, output_attentions=True, output_hidden_states=True)
-        except Exception as error:
-            raise CheckpointError(
-                f"{model.config.architecture} fails when it is asked for its attention maps, so what a page would show "
-                f"cannot be compared with them. Its message: {repr(str(error))[:200]}"
-            ) from error
+    fails = "fails when it is asked for its attention maps, so what a page would show cannot be compared with them"
+    with torch.inference_mode(), _own_code(model.network), _explain_errors(model, fails):
+        return model.network(**given, **caching, output_attentions=True, output_hidden_states=True)
 
 
 @contextmanager
@@ -126,60 +122,51 @@ def _recorded_pass(model: GuestModel, given: Mapping[str, Tensor]) -> tuple[dict
     """Return the maps and residual streams of a pass as pages record it, and the output of each stack."""
     ends = ("attention.weights", "residual.in", "residual.out")
     names = {name for name in model.probes if name.endswith(ends)}
-    try:
-        with torch.inference_mode(), record(names=names) as recording:
-            return recording.tensors, model.stack_outputs(given)
-    except Exception as error:
-        raise CheckpointError(
-            f"{model.config.architecture} runs, but not when its stacks are computed one after the other, as the pages "
-            f"need: {repr(str(error))[:200]}"
-        ) from error
+    alone = "runs, but not when its stacks are computed one after the other, as the pages need"
+    with torch.inference_mode(), _explain_errors(model, alone), record(names=names) as recording:
+        return recording.tensors, model.stack_outputs(given)
 
 
 def _read_out(model: GuestModel, ends: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> Tensor:
     end = list(ends.values())[-1]
     ids = given.get("input_ids", end.new_zeros(end.shape[:2], dtype=torch.long))
+    in_steps = "runs, but not when its output is computed in two steps, as the pages need"
+    with torch.inference_mode(), _explain_errors(model, in_steps):
+        return model.read_out(end, ids)
+
+
+@contextmanager
+def _explain_errors(model: GuestModel, what: str) -> Iterator[None]:
+    """Turn an error of the network's code into one that says ``what`` went wrong."""
     try:
-        with torch.inference_mode():
-            return model.read_out(end, ids)
+        yield
     except Exception as error:
-        raise CheckpointError(
-            f"{model.config.architecture} runs, but not when its output is computed in two steps, as the pages need: "
-            f"{repr(str(error))[:200]}"
-        ) from error
+        raise CheckpointError(f"{model.config.architecture} {what}: {repr(str(error))[:200]}") from error
 
 
 def _returned(model: GuestModel, theirs: Any, name: str, count: int) -> Sequence[Tensor]:
-    """Return one of the tuples of tensors that the own code returns, of which there must be ``count``."""
+    """Return a tuple of tensors that the model's own code returned, which must have ``count`` entries."""
     found = theirs.get(name)
     tensors = [] if found is None else [each for each in found if isinstance(each, Tensor)]
     if len(tensors) != count:
         what = name.replace("_", " ")
         raise CheckpointError(
             f"{model.config.architecture} itself returns {len(tensors)} {what} where {count} were found, so a page "
-            "would not show the whole model"
+            "would not show the whole model; every layer must have softmax attention"
         )
     return tensors
 
 
-def _is_close(shown: Tensor, expected: Tensor) -> bool:
-    return shown.shape == expected.shape and float((shown - expected).abs().max()) <= _bound(expected)
-
-
-def _bound(expected: Tensor) -> float:
-    return TOLERANCE * max(1e-30, float(expected.abs().max()))
-
-
 def _difference(shown: Tensor, expected: Tensor, what: str) -> float:
-    """Return the largest difference as a share of the largest number; refuse what is not equal."""
+    """Return the largest difference as a share of the largest number; raise an error if it is too large."""
     if shown.shape != expected.shape:
         raise CheckpointError(
             f"{what} has the axes {list(shown.shape)}, but in the model's own code they are {list(expected.shape)}"
         )
-    if not _is_close(shown, expected):
-        difference = float((shown - expected).abs().max())
+    difference = float((shown - expected).abs().max())
+    if not close(expected, shown, TOLERANCE):
         raise CheckpointError(
             f"{what} differs by up to {difference:.2g} from what the model's own code returns for the same "
             f"{shown.shape[-2]} tokens, so a page would show another model"
         )
-    return float((shown - expected).abs().max()) / max(1e-30, float(expected.abs().max()))
+    return difference / max(1e-30, float(expected.abs().max()))

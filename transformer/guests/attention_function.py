@@ -8,11 +8,11 @@ the softmax and the product with the values that follows it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +23,7 @@ from transformer.attention import attention_weights
 from transformer.fast.shortcut import fuses
 from transformer.probes import Probe
 
+Value = TypeVar("Value")
 NAME = "glassformer"  # name under which the function is registered
 _FORMULA = ("softcap", "s_aux", "position_bias")  # arguments that fused kernels do not support
 
@@ -44,7 +45,7 @@ class GuestPass:
     masks: dict[int, tuple[Tensor, Tensor, Tensor | None]] = field(default_factory=dict)  # shared by the layers
 
     def shaped(self, tensor: Tensor) -> Tensor:
-        """Return as [batch, position, …] a tensor that may have one row per position of all texts."""
+        """Return a tensor as [batch, position, …], even if it has one row per position of all texts."""
         rows = tensor.ndim == 2 and len(tensor) == self.batch * self.n_positions
         return tensor.reshape(self.batch, self.n_positions, -1) if rows else tensor
 
@@ -60,11 +61,10 @@ class AttentionCall:
     scale: float
     cap: float | None
     context: Tensor  # [batch, query, head · channel]
-    has_bias: bool
-    has_sinks: bool
 
 
 _pass: ContextVar[GuestPass | None] = ContextVar("glassformer_guest_pass", default=None)
+_calls: ContextVar[dict[str, Callable[[], object]] | None] = ContextVar("glassformer_layer_calls", default=None)
 _trial: ContextVar[list[AttentionCall] | None] = ContextVar("glassformer_guest_trial", default=None)
 
 
@@ -74,24 +74,41 @@ def current_pass() -> GuestPass | None:
 
 
 @contextmanager
-def watched(guest_pass: GuestPass | None) -> Iterator[None]:
+def context_value(variable: ContextVar[Value], value: Value) -> Iterator[Value]:
+    """Set a context variable within a ``with`` statement."""
+    token = variable.set(value)
+    try:
+        yield value
+    finally:
+        variable.reset(token)
+
+
+def watched(guest_pass: GuestPass | None) -> AbstractContextManager[object]:
     """Let hooks and the attention function record ``guest_pass`` in this context, or nothing."""
-    token = _pass.set(guest_pass)
-    try:
-        yield
-    finally:
-        _pass.reset(token)
+    return context_value(_pass, guest_pass)
 
 
-@contextmanager
-def trial() -> Iterator[list[AttentionCall]]:
+def layer_calls(calls: dict[str, Callable[[], object]] | None) -> AbstractContextManager[object]:
+    """Store in ``calls``, for each layer that runs in this context, a function that runs it again alone."""
+    return context_value(_calls, calls)
+
+
+def trial_calls(calls: list[AttentionCall]) -> AbstractContextManager[object]:
     """Collect every call of the attention function in this context."""
-    calls: list[AttentionCall] = []
-    token = _trial.set(calls)
-    try:
-        yield calls
-    finally:
-        _trial.reset(token)
+    return context_value(_trial, calls)
+
+
+def keep_layer_call(name: str, block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Give ``layer_calls`` a function that runs a layer again with the arguments of this pass."""
+    calls, guest_pass = _calls.get(), _pass.get()
+    if calls is None or guest_pass is None:
+        return
+
+    def again() -> None:
+        with watched(GuestPass(guest_pass.stack, guest_pass.batch, guest_pass.n_positions, depth=0)):
+            block(*args, **kwargs)
+
+    calls[name] = again
 
 
 @cache
@@ -155,11 +172,7 @@ def attend(
         context = probes.context(context)
     context = context.transpose(1, 2).contiguous()
     if calls is not None:
-        biased = given.get("position_bias") is not None or bias is not None
-        merged = context.flatten(2)
-        calls.append(
-            AttentionCall(module, query, shared_key, shared_value, scale, cap, merged, biased, sinks is not None)
-        )
+        calls.append(AttentionCall(module, query, shared_key, shared_value, scale, cap, context.flatten(2)))
     return context, weights
 
 

@@ -1,4 +1,4 @@
-"""Building a network from a stranger's config: limits on its modules, its time and its memory."""
+"""Building a network from a third-party config, with limits on its modules, time and memory."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class _TooMuch(BaseException):
 def bounded_build(n_numbers: int = 0) -> Iterator[None]:
     """Limit what this thread builds: ``MOST_MODULES`` modules, and ``SECONDS`` of its processor time.
 
-    Other threads continue meanwhile, because no lock is held.
+    Other threads are not held up: no lock is taken.
 
     Args:
-        n_numbers: Weights that are read meanwhile; a larger file may take longer.
+        n_numbers: Number of weights that are read in this block; the time allowed grows with it.
 
     Raises:
         CheckpointError: If a limit is exceeded.
@@ -69,7 +69,7 @@ class NetworkSize:
 
     @property
     def while_opening(self) -> int:
-        """Bytes besides the weights: a table is computed from others of its size, and a pass copies it."""
+        """Bytes needed besides the weights; a table takes three times its size while it is computed."""
         return 3 * self.buffers + self.trial
 
 

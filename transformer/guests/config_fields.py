@@ -1,4 +1,4 @@
-"""Checked access to the fields of a third-party ``config.json``; errors name the field and its value."""
+"""Checks of the fields of a third-party ``config.json``; errors name the field and its value."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -7,12 +7,14 @@ from transformer.config import is_number
 from transformer.errors import CheckpointError
 
 LONGEST = 8192  # positions, even if the model could read more
+_UNSTATED = 2048  # positions of a model whose config states no number
 _SIZES = re.compile(
     r"(hidden_size|intermediate_size|vocab_size|d_model|d_ff|d_kv|n_embd|n_inner|n_layer|n_head|head_dim|n_positions"
     r"|num_(hidden_|decoder_|encoder_)?layers|num_(attention_|key_value_)?heads|max_position_embeddings"
     r"|(en|de)coder_(layers|attention_heads|ffn_dim))"
 )
 _NUMBERS = re.compile(r".*(_eps|_epsilon)|rope_theta|rotary_emb_base|rope_local_base_freq")
+_LENGTHS = ("max_position_embeddings", "n_positions", "seq_length", "max_seq_len")
 _ROTARY = ("rope_scaling", "rope_parameters")
 
 
@@ -22,98 +24,74 @@ def wrong_field(name: str, value: object, expected: str) -> CheckpointError:
 
 
 def check_fields(fields: Mapping[str, object], rotary_types: Collection[str]) -> None:
-    """Check the fields on which sizes and positions of a network depend; its own code checks lists.
+    """Check the fields on which sizes and positions depend; the model's own code checks lists.
 
     Args:
         fields: Content of a ``config.json``.
         rotary_types: Known ways of scaling rotary positions.
 
     Raises:
-        CheckpointError: A size is not an integer above 0, or another number is not one above 0.
+        CheckpointError: If a size is not an integer above 0, or another number is not above 0.
     """
     for name, value in fields.items():
         if _SIZES.fullmatch(name) and not isinstance(value, list | None):
-            Values(fields).integer(name, most=2**27)
+            _integer(name, value)
         if _NUMBERS.fullmatch(name) and not isinstance(value, dict | None):
-            Values(fields).number(name)
+            _check_number(name, value)
     for name, value in _rotary_settings(fields):
         if name in ("rope_type", "type") and value not in rotary_types:
             raise wrong_field(name, value, f"one of {', '.join(sorted(rotary_types))}")
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, int | float) and not isinstance(number, bool):
-                Values({name: number}).number(name)
+                _check_number(name, number)
+
+
+def _integer(name: str, value: object, *, most: int = 2**27) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        raise wrong_field(name, value, f"an integer from 1 to {most}")
+    return value
+
+
+def _check_number(name: str, value: object) -> None:
+    if not is_number(value) or value <= 0:
+        raise wrong_field(name, value, "a number above 0")
 
 
 def _rotary_settings(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Yield the settings of rotary positions: of all layers, or of each kind of layer."""
     for name in _ROTARY:
-        for inner, value in Values(fields).mapping(name).items():
+        for inner, value in _object(fields, name).items():
             yield from value.items() if isinstance(value, dict) else [(inner, value)]
 
 
-class Values:
-    """The fields of one config."""
-
-    def __init__(self, fields: Mapping[str, object]) -> None:
-        self.fields = fields
-
-    def get(self, name: str, default: object = None) -> object:
-        """Return a field, or ``default`` if it is absent or null."""
-        value = self.fields.get(name)
-        return default if value is None else value
-
-    def integer(self, *names: str, default: int | None = None, least: int = 1, most: int = 2**20) -> int:
-        """Return the first of the fields ``names`` that is present, an integer from ``least`` to ``most``."""
-        name, value = self._first(names, default)
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-            raise wrong_field(name, value, f"an integer from {least} to {most}")
-        return value
-
-    def number(self, *names: str, default: float | None = None) -> float:
-        """Return a number above 0."""
-        name, value = self._first(names, default)
-        if not is_number(value) or value <= 0:
-            raise wrong_field(name, value, "a number above 0")
-        return float(value)
-
-    def length(self, *names: str, default: int | None = None, offset: int = 0) -> int:
-        """Return the number of positions without ``offset`` unused rows, at most ``LONGEST``."""
-        return min(LONGEST, self.integer(*names, default=default, least=1 + offset, most=2**27) - offset)
-
-    def only(self, name: str, *allowed: object) -> None:
-        """Raise ``CheckpointError`` for a value that is not in ``allowed``; the field may be absent."""
-        if (value := self.fields.get(name)) is not None and value not in allowed:
-            raise wrong_field(name, value, " or ".join(map(repr, allowed)))
-
-    def mapping(self, name: str) -> Mapping[str, object]:
-        """Return a field that is an object, {} if it is absent."""
-        value = self.get(name, {})
-        if not isinstance(value, dict):
-            raise wrong_field(name, value, "an object")
-        return value
-
-    def _first(self, names: tuple[str, ...], default: object) -> tuple[str, object]:
-        for name in names:
-            if (value := self.fields.get(name)) is not None:
-                return name, value
-        if default is None:
-            raise wrong_field(" / ".join(names), None, "a value")
-        return names[0], default
+def _object(fields: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Return a field that is an object, {} if it is absent or null."""
+    value = fields.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise wrong_field(name, value, "an object")
+    return value or {}
 
 
-def class_names(values: Values) -> tuple[str, ...]:
+def length_of(fields: Mapping[str, object]) -> int:
+    """Return the number of positions that a model can read, at most ``LONGEST``."""
+    name = next((name for name in _LENGTHS if fields.get(name) is not None), None)
+    return _UNSTATED if name is None else min(LONGEST, _integer(name, fields[name]))
+
+
+def class_names(fields: Mapping[str, object], architecture: str) -> tuple[str, ...]:
     """Return the class names of a classifier of sentences or images from ``id2label``; empty for others.
 
-    If image classes share a name (in ImageNet, the bird and the machine are both “crane”), their numbers are added.
+    If several image classes share a name (in ImageNet, the bird and the machine are both “crane”), each name gets the
+    number of its class.
     """
-    architectures = values.get("architectures", [])
-    named = [str(name) for name in architectures] if isinstance(architectures, list) else []
-    of_images = any("ImageClassification" in name for name in named)
-    if not of_images and not any("SequenceClassification" in name for name in named):
+    of_images = "ImageClassification" in architecture
+    if not of_images and "SequenceClassification" not in architecture:
         return ()
-    values.only("problem_type", "single_label_classification")  # softmax over classes: exactly one is right
-    labels = values.mapping("id2label") or {str(number): f"LABEL_{number}" for number in (0, 1)}
-    n_labels = values.integer("num_labels", default=len(labels), least=1, most=10_000)
+    if (problem := fields.get("problem_type")) not in (None, "single_label_classification"):  # exactly one is right
+        raise wrong_field("problem_type", problem, "'single_label_classification'")
+    labels = _object(fields, "id2label") or {str(number): f"LABEL_{number}" for number in (0, 1)}
+    stated = fields.get("num_labels")
+    n_labels = _integer("num_labels", len(labels) if stated is None else stated, most=10_000)
     names = tuple(str(labels.get(str(number), f"LABEL_{number}")) for number in range(n_labels))
     if len(names) < 2:
         raise wrong_field("id2label", labels, "at least 2 classes: a model that predicts one number is no classifier")

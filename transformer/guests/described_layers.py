@@ -7,35 +7,11 @@ import math
 import torch
 from torch import Tensor, nn
 
-from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
 from transformer.decoder import DecoderLayer
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import norm_layer
 from transformer.probes import Probe
-
-
-class GroupedQueryAttention(MultiHeadAttention):
-    """Attention whose query heads share heads of keys and values (Ainslie et al. 2023, §2.2).
-
-    Head h uses the keys of head h · n_key_heads // n_heads. The probes ``key`` and ``value`` come after the sharing, so
-    that every head has its own.
-
-    Attributes:
-        n_key_heads: Number of heads of keys and values; it divides ``n_heads``.
-        window: Number of positions a query may attend to, up to its own (Beltagy et al. 2020; Jiang et al. 2023).
-        score_cap: Scores become cap · tanh(score / cap) (Gemma 2, 2024, §2).
-        query_norm: Norm of each query before the rotation (Dehghani et al. 2023, §2; Qwen3, Gemma 3), if any.
-        key_norm: Norm of each key.
-    """
-
-    def __init__(self, config: ModelConfig, *, n_key_heads: int) -> None:
-        super().__init__(config)
-        self.n_key_heads = n_key_heads
-        self.window: int | None = None
-        self.score_cap: float | None = None
-        self.query_norm: nn.Module | None = None
-        self.key_norm: nn.Module | None = None
 
 
 class GatedFeedForward(FeedForward):
@@ -76,7 +52,7 @@ class HalvedSinusoids(nn.Module):
     """Sines in the first half of the channels, cosines in the second: the order of Marian.
 
     Args:
-        width: Number of channels; if it is odd, there is one sine more than cosines.
+        width: Number of channels; if it is odd, there is one more sine than there are cosines.
         offset: Row of position 0.
         steps: The frequencies are 10000^(−i / steps); by default, steps are half of the channels.
     """

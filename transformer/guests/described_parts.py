@@ -7,41 +7,21 @@ is a ``NotExposed``, whose error message explains what is missing.
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transformer.attention import MultiHeadAttention
-from transformer.decoder import DecoderLayer
-from transformer.encoder import EncoderLayer
 from transformer.errors import NotExposedError
-from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
-from transformer.guests.described_layers import (
-    GatedFeedForward,
-    GroupedQueryAttention,
-    HalvedSinusoids,
-    ParallelLayer,
-    SandwichLayer,
-)
-from transformer.guests.guest_config import GuestConfig
+from transformer.guests.described_layers import HalvedSinusoids
 from transformer.guests.half_precision import HalfPrecisionLinear
-from transformer.guests.structure import (
-    Factor,
-    FoundAttention,
-    FoundFeedForward,
-    FoundLayer,
-    FoundNorm,
-    FoundProjection,
-    FoundStack,
-)
+from transformer.guests.trial_pass import Event, close
 from transformer.layer_norm import LayerNorm, RMSNorm
-from transformer.positions import LearnedEncoding, RelativePositionBias
+from transformer.positions import LearnedEncoding, RelativePositionBias, sinusoidal_encoding
 from transformer.probes import Probe
 
-EXPERTS = "the units of its feed-forward layers, which are mixtures of experts"
-ATTENTION = "queries and keys, because its attention has its own code"
+Factor: TypeAlias = float | Tensor  # of all channels, or one per channel
 
 
 def not_exposed(what: str) -> NotExposedError:
@@ -72,7 +52,7 @@ class NotExposed(nn.Module):
 
 
 def is_one(factor: Factor) -> bool:
-    """Whether a factor changes nothing."""
+    """Return whether a factor changes nothing."""
     return not isinstance(factor, Tensor) and factor == 1.0
 
 
@@ -117,7 +97,7 @@ class SharedLinear(nn.Module):
 
 
 class Rows(nn.Module):
-    """Rows that a network adds to its tokens, one per position: those of an image, found in a trial pass."""
+    """Rows that a network adds to the tokens of an image, one per position, found in a trial pass."""
 
     def __init__(self, rows: Tensor) -> None:
         super().__init__()
@@ -154,16 +134,28 @@ class SharedSinusoids(SharedPositions, HalvedSinusoids):
         self.steps = steps
 
 
-def describe_positions(found: FoundStack) -> nn.Module:
-    """Return the rows that a guest adds to its tokens, as a module of our models."""
-    holder, name = found.position_module, found.position_name
-    if found.position_rows is not None:
-        holder, name = Rows(found.position_rows), "rows"
-    assert holder is not None
-    if found.sines is not None:
-        return SharedSinusoids(holder, name, *found.sines)
-    kind = SharedLearnedPositions if found.added == "learned" else SharedPositions
-    return kind(holder, name, found.position_offset)
+def describe_rows(
+    holder: nn.Module, name: str, offset: int = 0, *, trained: bool | None = None
+) -> tuple[SharedPositions, str]:
+    """Return the rows that a guest adds to its tokens as a module of our models, and their kind.
+
+    Args:
+        holder: The module that has the table.
+        name: The table's name there.
+        offset: The row of position 0.
+        trained: Whether it is trained; by default, whether it has gradients.
+    """
+    table = getattr(holder, name)
+    rows, width = table.detach()[offset : offset + 256], table.shape[-1]
+    if width % 2 == 0:
+        if offset == 0 and close(rows, sinusoidal_encoding(len(rows), width)):
+            return SharedPositions(holder, name, offset), "sinusoidal"
+        for steps in (width / 2, width / 2 - 1):
+            if steps > 0 and close(rows, HalvedSinusoids(width, offset=offset, steps=steps)(len(rows))[0]):
+                return SharedSinusoids(holder, name, offset, steps), "sinusoidal"
+    if table.requires_grad if trained is None else trained:
+        return SharedLearnedPositions(holder, name, offset), "learned"
+    return SharedPositions(holder, name, offset), "unknown"
 
 
 class SharedBias(RelativePositionBias):
@@ -172,7 +164,7 @@ class SharedBias(RelativePositionBias):
     Args:
         source: The table, [bucket, head].
         causal: Whether only earlier tokens have buckets.
-        max_distance: Distance from which all share one bucket.
+        max_distance: Distance from which all distances share one bucket.
     """
 
     def __init__(self, source: nn.Embedding, *, causal: bool, max_distance: int) -> None:
@@ -188,7 +180,7 @@ class SharedBias(RelativePositionBias):
 
 
 def is_plain_linear(module: nn.Module) -> bool:
-    """Whether a layer computes x Wᵀ + b and nothing else, its weights in float32 or half precision."""
+    """Return whether a layer computes x Wᵀ + b and nothing else, its weights in float32 or half precision."""
     return type(module) in (nn.Linear, HalfPrecisionLinear)
 
 
@@ -199,31 +191,27 @@ def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) 
     return SharedLinear(module, rows, factor)
 
 
-def describe_norm(found: FoundNorm | None, config: GuestConfig, why: str = "") -> nn.Module:
-    """Return our norm with the guest's weights, or only the input and output of an unknown kind of norm.
-
-    Without a norm, ``why`` says what is not known; by default, that there is none.
-    """
-    if found is None:
-        return NotExposed(why or "a norm at this location: there is none")
-    if not found.kind:
-        probes = {name: Probe("position", "model") for name in ("input", "output")}
-        return NotExposed("the steps of its norms", **probes)
-    return norm_of(found, config.d_model)
-
-
-def norm_of(found: FoundNorm, width: int) -> nn.Module:
-    """Return our norm of the kind that was found, with the guest's parameters."""
-    stored = getattr(found.module, "weight", None)
-    if found.kind == "layer":
-        norm: Any = LayerNorm(SimpleNamespace(layer_norm_epsilon=found.epsilon, d_model=width))
-        _give(norm, "bias", getattr(found.module, "bias", None), torch.zeros(width), 0.0)
-    else:
-        norm = RMSNorm(width, found.epsilon)
-    _give(norm, "weight", stored, torch.ones(width), found.offset)
-    if found.offset:
-        norm.stored = found.module  # whose gain is another number than ours
-    return norm
+def find_norm(event: Event) -> nn.Module:
+    """Return our norm with a guest's weights, or only the input and output of an unknown kind of norm."""
+    module, x, y = event.module, event.input.float(), event.output.float()
+    names = ("eps", "variance_epsilon", "epsilon")
+    stored = (value for name in names if isinstance(value := getattr(module, name, None), (int, float)))
+    epsilon, width = float(next(stored, 1e-5)), x.shape[-1]
+    weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
+    for offset in (0.0, 1.0):  # number that is added to the stored gain
+        norms: list[Any] = [LayerNorm(SimpleNamespace(layer_norm_epsilon=epsilon, d_model=width))]
+        norms += [RMSNorm(width, epsilon)] if bias is None else []
+        for norm in norms:
+            _give(norm, "weight", weight, torch.ones(width), offset)
+            if isinstance(norm, LayerNorm):
+                _give(norm, "bias", bias, torch.zeros(width), 0.0)
+            with torch.no_grad():
+                is_theirs = close(norm.steps(x), y)
+            if is_theirs:
+                if weight is not None and offset:
+                    norm.stored = module  # whose gain is another number than ours
+                return norm
+    return NotExposed("the steps of its norms", **{name: Probe("position", "model") for name in ("input", "output")})
 
 
 def _give(norm: nn.Module, name: str, stored: nn.Parameter | None, usual: Tensor, offset: float) -> None:
@@ -233,100 +221,3 @@ def _give(norm: nn.Module, name: str, stored: nn.Parameter | None, usual: Tensor
         norm.register_parameter(name, stored)
     else:
         setattr(norm, name, usual if stored is None else (stored.detach() + offset))
-
-
-def describe_attention(found: FoundAttention, config: GuestConfig, index: int, *, factor: Factor) -> nn.Module:
-    """Return our attention with the guest's matrices, each in the order of our heads."""
-    with torch.device("meta"):
-        if config.n_key_heads:
-            attention: Any = GroupedQueryAttention(config, n_key_heads=config.n_key_heads)
-        else:
-            attention = MultiHeadAttention(config)
-    call = found.call
-    for name in ("query", "key", "value"):
-        attention.__setattr__(f"{name}_projection", _projection(getattr(found, name)))
-    attention.output_projection = (
-        NotExposed("the output matrix of its heads") if found.output is None else linear(found.output, None, factor)
-    )
-    attention.rotary = None
-    if call is None:
-        attention.query, attention.key = NotExposed(ATTENTION), NotExposed(ATTENTION)
-        attention.__dict__["scale"] = None
-        return attention
-    attention.scale = call.scale
-    attention.d_head, attention.n_heads = call.query.shape[-1], call.query.shape[1]
-    if config.n_key_heads:
-        attention.score_cap = call.cap
-        attention.window = config.windows[index] if config.windows else None
-    for name in ("query_norm", "key_norm"):
-        if (norm := getattr(found, name)) is not None:
-            setattr(attention, name, norm.module)
-    return attention
-
-
-def _projection(found: FoundProjection | None) -> nn.Module:
-    if found is None:
-        return NotExposed("the projections of its queries, keys and values")
-    return linear(found.module, found.rows, found.factor)
-
-
-def describe_feed_forward(found: FoundFeedForward | None, config: GuestConfig, *, factor: Factor) -> nn.Module:
-    """Return our feed-forward layer with the guest's matrices; for experts, only output and router."""
-    if found is None:
-        return NotExposed("its feed-forward layers")
-    output = Probe("position", "model")
-    if found.experts is not None:
-        router = {} if found.router is None else {"router": Probe("position", "expert")}
-        return NotExposed(EXPERTS, output=output, **router)
-    hidden = Probe("position", "hidden")
-    if found.first is None or found.down is None:
-        return NotExposed("the weights of its feed-forward units", hidden=hidden, output=output)
-    with torch.device("meta"):
-        layer: Any = GatedFeedForward(config) if found.gated else FeedForward(config)
-    layer.activation = ACTIVATION_FUNCTIONS.get(found.activation) or _unknown_activation
-    half = torch.arange(found.width)
-    if found.fused:
-        layer.gate_projection = linear(found.first, half)
-        layer.input_projection = linear(found.first, half + found.width)
-    elif found.gated and found.second is not None:
-        layer.gate_projection, layer.input_projection = linear(found.first), linear(found.second)
-    else:
-        layer.input_projection = linear(found.first)
-    if found.gated and found.activation_module is None:
-        layer.gate = NotExposed("the gates of its feed-forward units")
-    layer.output_projection = linear(found.down, None, factor)
-    return layer
-
-
-def _unknown_activation(_: Tensor) -> Tensor:
-    raise not_exposed("its activation function")
-
-
-def describe_layer(found: FoundLayer, config: GuestConfig, index: int, *, causal: bool) -> nn.Module:
-    """Return one of our layers, with the order of norms and sums that was found."""
-    with torch.device("meta"):
-        if found.order == "parallel":
-            layer: Any = ParallelLayer(config)
-        elif found.order == "pre" and {"self_attention_output_norm", "feed_forward_output_norm"} & found.norms.keys():
-            layer = SandwichLayer(config)
-        elif causal:
-            layer = DecoderLayer(config, cross=config.has_encoder)
-        else:
-            layer = EncoderLayer(config)
-    layer.pre_norm = found.order != "post"
-    layer.self_attention = describe_attention(found.self_attention, config, index, factor=found.factors[0])
-    if getattr(layer, "cross_attention", None) is not None:
-        layer.cross_attention = (
-            NotExposed("its cross-attention")
-            if found.cross_attention is None
-            else describe_attention(found.cross_attention, config, index, factor=found.factors[0])
-        )
-    layer.feed_forward = describe_feed_forward(found.feed_forward, config, factor=found.factors[1])
-    for name, child in list(layer.named_children()):
-        if isinstance(child, LayerNorm | RMSNorm):
-            setattr(layer, name, describe_norm(found.norms.get(name), config, "" if found.order else found.unexplained))
-    if not found.order:
-        for stage in list(layer.residual):
-            if stage.startswith("after"):
-                layer.residual[stage] = NotExposed(found.unexplained)
-    return layer

@@ -47,7 +47,7 @@ def fields_of(path: Path) -> dict:
 
 
 def config_place(path: Path) -> str:
-    """Return what error messages call the source of the fields."""
+    """Return the name of the fields' source for error messages."""
     return f"{path}, whose keys are read as a config.json" if is_gguf(path) else str(path / "config.json")
 
 
@@ -66,7 +66,7 @@ def check_not_quantised(fields: Mapping[str, object]) -> None:
 
 
 def gives_vectors(folder: Path) -> bool:
-    """Whether Sentence Transformers wrote the folder: it has no head, whatever its config names."""
+    """Return whether Sentence Transformers wrote the folder: it has no head, whatever its config names."""
     return (folder / POOLING).is_file()
 
 

@@ -32,7 +32,7 @@ def padding_of(config: GuestConfig, tokenizer: GuestTokenizer) -> int | None:
     ``pad_token_id`` of a config is 0 or 1 where it was never set, and may be any token of the text.
 
     Raises:
-        CheckpointError: The family leaves padding out when it numbers positions, and config and tokenizer disagree.
+        CheckpointError: If the family leaves padding out when it numbers positions, and config and tokenizer disagree.
     """
     padding = tokenizer.special.pad
     if config.family in _UNCOUNTED and padding != config.pad_id:
@@ -59,7 +59,7 @@ def framing_of(config: GuestConfig, tokenizer: GuestTokenizer, fields: dict, gen
         generation: The content of ``generation_config.json``, which takes precedence.
 
     Raises:
-        CheckpointError: An M2M100 begins with its padding token.
+        CheckpointError: If the texts of an M2M100 begin with its padding token.
     """
 
     def setting(name: str) -> object:

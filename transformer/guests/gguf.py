@@ -310,8 +310,8 @@ class GgufTensors:
     """The tensors of a GGUF file under Hugging Face's names, in its order of rows, unpacked to float32.
 
     Attributes:
-        shapes: The shape of each by its name.
-        halves: Names of those that stay in half precision: none.
+        shapes: Shape of each tensor, by name.
+        halves: Names of the tensors that stay in half precision: none.
     """
 
     halves: frozenset[str] = frozenset()

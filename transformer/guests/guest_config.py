@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from transformer.config import ModelConfig
 from transformer.errors import CheckpointError
@@ -13,7 +14,7 @@ from transformer.pictures.image_patches import ImageInput
 class GuestConfig(ModelConfig):
     """A ``ModelConfig`` of a third-party model, which the code of ``transformers`` computes.
 
-    The trial pass at its opening completes it (``transformer.guests.opening``).
+    When a guest is opened, its trial pass fills in what the folder does not say (``transformer.guests.opening``).
 
     Attributes:
         family: Hugging Face's ``model_type``.
@@ -21,21 +22,24 @@ class GuestConfig(ModelConfig):
         head_width: d_k where it is not d_model / n_heads.
         n_key_heads: Number of heads of keys and values; 0 for the paper's attention.
         windows: Attention windows, one per layer.
-        score_cap: See ``GroupedQueryAttention``.
+        score_cap: See ``MultiHeadAttention``; earlier checkpoints of a training run are compared by it.
         gated: Whether the feed-forward layers are gated.
         block: "sequential", "parallel" or "sandwich" (a norm before and after each sub-layer).
+        final_norm: Whether a norm follows the last layer.
         embedding_scale: Factor of E[id].
         decoder_heads: Number of decoder heads where it differs from ``n_heads``, which counts the encoder's.
         decoder_d_ff: Feed-forward width of the decoder where it differs from ``d_ff``.
-        head_activation: Activation function of the classifier.
+        head_activation: Activation function of the classifier's layer, or of a masked-token head's.
         pooling: "mean", "first" or "max" for an encoder without a head, whose output is a sentence embedding.
         unshown_head: The class that the folder names, where its head is not shown and ``architecture`` is the body.
         n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
-        image: What is read of an image; ``None`` for a model that reads no images.
+        image: How images are read; ``None`` for a model that reads no images.
         position_kinds: For each stack, how it encodes positions: no kind, one or several.
         switch_lengths: Lengths beyond which all positions of a text are rotated differently (LongRoPE).
     """
 
+    is_guest: ClassVar[bool] = True
+    predicts_next_sentence: ClassVar[bool] = False  # the head of a guest is not read
     family: str = ""
     architecture: str = ""
     head_width: int = 0
@@ -58,7 +62,7 @@ class GuestConfig(ModelConfig):
     switch_lengths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check only what involves two fields: their code checks the others, and a trial pass the numbers."""
+        """Check rules that involve two fields; the guest's own code and a trial pass check everything else."""
         if not self.head_width and self.d_model % self.n_heads:
             raise CheckpointError(f"{self.d_model} channels cannot be divided among {self.n_heads} heads")
         if self.n_key_heads and self.n_heads % self.n_key_heads:
@@ -72,11 +76,6 @@ class GuestConfig(ModelConfig):
     def encodes_sentences(self) -> bool:
         """Whether the output is a sentence embedding."""
         return bool(self.pooling)
-
-    @property
-    def predicts_next_sentence(self) -> bool:
-        """Whether there is a next-sentence head; that of a guest is not read."""
-        return False
 
     @property
     def reads_images(self) -> bool:
@@ -95,6 +94,14 @@ class GuestConfig(ModelConfig):
     def kinds_in(self, stack: str) -> tuple[str, ...]:
         """Return all kinds of positions of a stack."""
         return dict(self.position_kinds).get(stack, ())
+
+    def d_head_in(self, stack: str) -> int:
+        """Return the width of one head in a stack."""
+        return self.d_model // self.decoder_heads if stack == "decoder" and self.decoder_heads else self.d_head
+
+    def d_ff_in(self, stack: str) -> int:
+        """Return the number of hidden units of a feed-forward layer in a stack."""
+        return self.decoder_d_ff or self.d_ff if stack == "decoder" else self.d_ff
 
     def heads_in(self, stack: str) -> int:
         """Return the number of heads per layer of a stack."""

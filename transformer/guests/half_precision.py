@@ -6,12 +6,13 @@ gets its stored numbers, and its layer widens them while it computes.
 
 Every float16 and bfloat16 number is also a float32 number, so the layers compute what they would compute with float32
 weights. Rows are widened a block at a time, into memory that stays in the cache of a processor. In one thread, as in
-the app, that is as fast as reading a float32 matrix; several threads wait for each other after every block.
+the app, this is as fast as reading a float32 matrix; several threads would wait for each other after every block.
 """
 
 import threading
 from collections.abc import Mapping
 from math import prod
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 from transformer.guests.output_heads import ScaledProjection
 
 HALF_TYPES = (torch.float16, torch.bfloat16)
-KEPT_HALF_FROM = 500_000_000  # weights; 2 GB as float32
+KEPT_HALF_FROM = 500_000_000  # weights; 2 GB as float32. In a smaller model, speed matters more
 _BLOCK = 2**20  # numbers that are widened at a time: 4 MB
 _scratch = threading.local()
 
@@ -91,13 +92,8 @@ _CLASSES: dict[type[nn.Module], type[nn.Module]] = {
 }
 
 
-def saves_memory(n_weights: int) -> bool:
-    """Whether so many weights stay in half precision; in a small model, speed matters more."""
-    return n_weights >= KEPT_HALF_FROM
-
-
 def can_be_half(module: nn.Module) -> bool:
-    """Whether there is a half-precision form of this layer."""
+    """Return whether there is a half-precision form of this layer."""
     if type(module).__name__ == "Conv1D":  # of ``transformers``, which is not imported for our own models
         _CLASSES.setdefault(type(module), HalfPrecisionConv1D)
     return type(module) in _CLASSES or isinstance(module, _HalfPrecision)
@@ -118,7 +114,7 @@ def kept_half(network: nn.Module, stored: Mapping[str, tuple[int, ...]]) -> froz
     matrices = {f"{name}.weight" for name, module in network.named_modules() if can_be_half(module)}
     front = f"{getattr(network, 'base_model_prefix', '')}."
     found = {name for name in stored if not matrices.isdisjoint((name, front + name, name.removeprefix(front)))}
-    return frozenset(found if saves_memory(sum(prod(stored[name]) for name in found)) else ())
+    return frozenset(found if sum(prod(stored[name]) for name in found) >= KEPT_HALF_FROM else ())
 
 
 def placeholder(shape: tuple[int, ...]) -> Tensor:
@@ -164,3 +160,21 @@ def widen(model: nn.Module) -> nn.Module:
             module.weight = wide[stored]
             module.__class__ = next(plain for plain, half in _CLASSES.items() if type(module) is half)
     return model
+
+
+class HeldBytes(NamedTuple):
+    """Bytes of all weights as ``held`` and as float32 (``wide``); ``type`` is the type of the matrices."""
+
+    type: str
+    held: int
+    wide: int
+
+
+def held_in_half_precision(model: nn.Module) -> HeldBytes | None:
+    """Return how much memory a model takes; ``None`` if no matrix is in half precision."""
+    parameters = list(model.parameters())
+    half = next((parameter.dtype for parameter in parameters if parameter.dtype in HALF_TYPES), None)
+    if half is None:
+        return None
+    held = sum(parameter.nbytes for parameter in parameters)
+    return HeldBytes(str(half).removeprefix("torch."), held, 4 * sum(parameter.numel() for parameter in parameters))

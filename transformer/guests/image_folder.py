@@ -20,7 +20,7 @@ _DO = ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad")
 def image_class(architecture: str) -> str:
     """Return the class of ``transformers`` that reads the images of an architecture; "" if it reads none.
 
-    A model of two towers, such as ``CLIPModel``, is opened as the one for images.
+    Of a model with two towers, such as ``CLIPModel``, only the image tower is opened.
     """
     import transformers
 
@@ -77,7 +77,7 @@ def _stored(folder: Path) -> dict[str, Any]:
 
 
 def _defaults(named: str, kind: str) -> dict[str, Any]:
-    """Return the defaults of the class of an image processor, for settings that its file leaves out."""
+    """Return the default settings of an image processor's class, for settings that its file leaves out."""
     import transformers
     from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
 

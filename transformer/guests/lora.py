@@ -9,9 +9,9 @@ from pathlib import Path
 
 from torch import Tensor
 
-from transformer.disk.plain_files import json_object
 from transformer.disk.tensor_files import TensorFile, check_type
-from transformer.errors import CheckpointError, text_of
+from transformer.errors import CheckpointError
+from transformer.guests.folder import read_json
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _IN_FRONT = "base_model.model."
@@ -32,7 +32,7 @@ _PLAIN = {
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """What is added to one matrix of the base, as two factors: their product may far exceed the file.
+    """What is added to one matrix of the base, as two factors, which take less memory than their product.
 
     Attributes:
         down: The matrix A, [rank, column].
@@ -53,7 +53,7 @@ class Change:
         return shape[::-1] if self.transposed else shape
 
     def added_to(self, tensor: Tensor) -> Tensor:
-        """Return the matrix of the base with this change."""
+        """Return the matrix of the base with this change; call ``check_all_fit`` first."""
         change = self.scale * (self.up @ self.down)
         return tensor + (change.T if self.transposed else change)
 
@@ -84,12 +84,12 @@ def is_adapter(folder: Path) -> bool:
 
 
 def base_of(folder: Path) -> str:
-    """Return the path or name of the base that an adapter names.
+    """Return the path or name of the base model that an adapter names.
 
     Raises:
         CheckpointError: If it names none.
     """
-    base = _fields(folder).get("base_model_name_or_path")
+    base = read_json(Path(folder) / CONFIG).get("base_model_name_or_path")
     if not isinstance(base, str) or not base.strip():
         raise CheckpointError(f"{folder / CONFIG} names no base model")
     beside = Path(folder) / base  # a path may be relative to the adapter
@@ -102,7 +102,7 @@ def read_adapter(folder: Path) -> Adapter:
     Raises:
         CheckpointError: If it is not plain LoRA, or its files are broken.
     """
-    fields = _fields(folder)
+    fields = read_json(Path(folder) / CONFIG)
     for name, plain in _PLAIN.items():
         if fields.get(name, plain) not in (plain, None):
             raise CheckpointError(
@@ -134,11 +134,6 @@ def read_adapter(folder: Path) -> Adapter:
     return Adapter(Path(folder), base_of(folder), changes)
 
 
-def add_change(name: str, tensor: Tensor, changes: Mapping[str, Change]) -> Tensor:
-    """Return a tensor of the base with what an adapter adds to it; ``check_all_fit`` goes first."""
-    return changes[name].added_to(tensor) if name in changes else tensor
-
-
 def check_all_fit(changes: Mapping[str, Change], shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Check that the base has every tensor that an adapter changes, in its shape, before any is computed.
 
@@ -156,10 +151,3 @@ def check_all_fit(changes: Mapping[str, Change], shapes: Mapping[str, tuple[int,
             raise CheckpointError(
                 f"the adapter changes {name[:200]} by {change.shape}, but the base has {tuple(shapes[name])}"
             )
-
-
-def _fields(folder: Path) -> dict:
-    try:
-        return json_object(Path(folder) / CONFIG)
-    except (OSError, ValueError) as error:
-        raise CheckpointError(text_of(error)) from error

@@ -19,10 +19,12 @@ from torch import Tensor, nn
 from transformer.disk.config_limits import check_config
 from transformer.disk.gguf_file import GgufFile, is_gguf
 from transformer.errors import CheckpointError, NotEnoughMemoryError, text_of
+from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
 from transformer.guests.agreement import compare_passes
 from transformer.guests.attention_function import register
 from transformer.guests.bounded_build import bounded_build, size_of_network
-from transformer.guests.config_fields import Values, check_fields, class_names, wrong_field
+from transformer.guests.config_fields import check_fields, class_names, length_of, wrong_field
+from transformer.guests.described_layers import GatedFeedForward, ParallelLayer
 from transformer.guests.folder import check_not_quantised, config_place, gives_vectors, pooling_of
 from transformer.guests.gguf import rope_factors
 from transformer.guests.guest_config import GuestConfig
@@ -32,9 +34,11 @@ from transformer.guests.image_folder import image_class, image_input
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.lora import Change
 from transformer.guests.position_kinds import describe_positions
-from transformer.guests.structure import FoundLayer, FoundStack, check_layers, find_stacks
+from transformer.guests.rotary_positions import frequencies_of
+from transformer.guests.structure import GuestStack, find_stacks
 from transformer.guests.tensors import Tensors, all_finite, check_layers_fit, count, open_tensors
-from transformer.guests.trial_pass import N_SOURCE, longest_trial, trial_inputs, trial_pass
+from transformer.guests.trial_pass import N_SOURCE, Trial, longest_trial, trial_inputs, trial_pass
+from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.pictures.image_patches import N_SPECIAL
 from transformer.system.memory import check_memory
 
@@ -59,7 +63,7 @@ _WITHOUT_A_HEAD = {"BertForPreTraining": "BertForMaskedLM"}  # that of the next 
 
 @dataclass(frozen=True)
 class OpenedGuest:
-    """A guest as it was opened.
+    """A guest after it has been opened.
 
     Attributes:
         unread: Stored tensors that the network does not have.
@@ -92,7 +96,7 @@ def guest_config(path: Path, fields: dict) -> GuestConfig:
     """Return the config that ``config.json`` describes, before the network is built.
 
     Raises:
-        CheckpointError: ``transformers`` does not know the model, its weights are quantised, or it is a model for
+        CheckpointError: If ``transformers`` does not know the model, its weights are quantised, or it is a model for
             another task.
     """
     fields = language_model(fields)
@@ -117,7 +121,7 @@ def _config(path: Path, fields: dict) -> GuestConfig:
     theirs = _their_config(fields)
     if reader := image_class(architecture):
         theirs = _of_images(theirs)
-        names = class_names(Values({**fields, "architectures": [architecture]}))
+        names = class_names(fields, architecture)
         described = _described(theirs, "encoder-only", reader, names)
         pooling = "" if names else "first"
         image = image_input(path, fields, theirs)
@@ -138,7 +142,7 @@ def _config(path: Path, fields: dict) -> GuestConfig:
         raise wrong_field("architectures", named, f"a class that ends in {ends}, for its encoder and decoder")
     if stacks == "encoder-decoder" and not two_stacks:
         raise wrong_field("architectures", architecture, "a model that reads text alone")
-    names = class_names(Values({**fields, "architectures": [architecture]}))
+    names = class_names(fields, architecture)
     unshown = "" if architecture == named or named.endswith("ForMaskedLM") else named
     return replace(_described(theirs, stacks, architecture, names), unshown_head=unshown)
 
@@ -167,7 +171,7 @@ def _body(architecture: str, fields: Mapping[str, Any]) -> str:
 
 
 def _of_images(theirs: Any) -> Any:
-    """Return the config of the tower that reads images, or the whole one if there is a single tower."""
+    """Return the config of the image tower, or the whole config if there is a single tower."""
     tower = getattr(theirs, "vision_config", theirs)
     if tower is not theirs and hasattr(tower, "projection_dim"):
         tower.projection_dim = theirs.projection_dim
@@ -195,7 +199,7 @@ def _architecture(fields: dict) -> str:
 
 
 def _usual_architecture(kind: str) -> str:
-    """Return the class that predicts tokens: those of another text, masked ones, or the next one."""
+    """Return the class that predicts tokens: of another text, masked tokens, or the next token."""
     from transformers.models.auto import modeling_auto
 
     mappings = ("SEQ_TO_SEQ_CAUSAL_LM", "MASKED_LM", "CAUSAL_LM")
@@ -250,7 +254,6 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
     reads, writes = kind != "decoder-only", kind != "encoder-only"
     decoder_heads = number("decoder_attention_heads", default=n_heads)
     pad = getattr(theirs, "pad_token_id", None)
-    text = Values({name: value for name, value in theirs.to_dict().items() if value is not None})
     return GuestConfig(
         family=theirs.model_type,
         architecture=architecture,
@@ -267,7 +270,7 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
         decoder_d_ff=number("decoder_ffn_dim") if kind == "encoder-decoder" else 0,
         n_encoder_layers=number("encoder_layers", default=n_layers) if reads else 0,
         n_decoder_layers=number("decoder_layers", "num_decoder_layers", default=n_layers) if writes else 0,
-        max_length=text.length("max_position_embeddings", "n_positions", "seq_length", "max_seq_len", default=2048),
+        max_length=length_of(theirs.to_dict()),
         positions="none",
         pad_id=pad if isinstance(pad, int) and 0 <= pad < number("vocab_size") else None,
         class_names=names,
@@ -279,7 +282,8 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
 def open_guest(path: Path, fields: dict, changes: Mapping[str, Change] | None = None) -> OpenedGuest:
     """Open a third-party model, which the code of ``transformers`` computes; no code in the folder is run.
 
-    Nothing is allocated before the size of the model is known. Of a model of two towers, the one for images is opened.
+    Nothing is allocated before the size of the model is known. Of a model with two towers, only the image tower is
+    opened.
 
     Args:
         path: A folder in Hugging Face's layout, or a GGUF file.
@@ -287,7 +291,7 @@ def open_guest(path: Path, fields: dict, changes: Mapping[str, Change] | None = 
         changes: What an adapter adds to its tensors.
 
     Raises:
-        CheckpointError: ``guest_config`` refuses the config, weights are missing, not finite or do not fit it, the
+        CheckpointError: If ``guest_config`` refuses the config, weights are missing, not finite or do not fit it, the
             model does not fit into memory, or the trial pass does not find its maps.
     """
     config, text = guest_config(path, fields), language_model(fields)
@@ -314,11 +318,14 @@ def described(network: nn.Module, config: GuestConfig) -> GuestModel:
     """Return a network of ``transformers`` as one of our models, whose parts a trial pass finds.
 
     Raises:
-        CheckpointError: The pass fails, or a page could not show what it finds.
+        CheckpointError: If the pass fails, or a page could not show what it finds.
     """
+    n_numbers, passes = sum(parameter.numel() for parameter in network.parameters()), trial_inputs(config, network)
     try:
-        with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
-            stacks, ids, trial = _tried(network, config)
+        with bounded_build(n_numbers):
+            stacks, trial = _tried(network, config, passes[0])
+            config = _settled(config, network, stacks)
+            model = GuestModel(config, network, stacks)
     except CheckpointError:
         raise
     except Exception as error:
@@ -326,42 +333,33 @@ def described(network: nn.Module, config: GuestConfig) -> GuestModel:
             f"the parts of {config.architecture} are connected in a way that is not recognised here: "
             f"{repr(str(error))[:200]}. docs/guests.md lists models that can be opened"
         ) from error
-    if set(stacks) != set(ids):
-        raise CheckpointError(
-            f"no attention was found in a trial pass of {config.architecture}, so there is nothing to show"
-        )
-    check_layers(network, stacks, trial)
-    config = _settled(config, network, stacks)
-    if config.image is not None:
-        config = _with_names(config, network, stacks["encoder"])
-    model, passes = GuestModel(config, network, stacks), trial_inputs(config, network)
-    with bounded_build(sum(parameter.numel() for parameter in network.parameters())):
+    with bounded_build(n_numbers):
         model.agreement = compare_passes(model, passes)
-        describe_positions(model, stacks, passes[-1])
-    if trial.logits is not None and config.image is None:
-        with torch.inference_mode():
-            describe_output(model, list(model.stack_outputs(passes[0]).values())[-1], trial)
+        describe_positions(model, passes[-1])
+    if config.image is None:
+        describe_output(model, passes[0], trial)
     return model.requires_grad_(False).eval()
 
 
-def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
+def _tried(network: nn.Module, config: GuestConfig, given: Mapping[str, Tensor]) -> tuple[dict[str, GuestStack], Trial]:
     """Find the parts of a network by a pass over an image, or a few tokens of its vocabulary."""
+    names = [name for name, has in (("encoder", config.has_encoder), ("decoder", config.has_decoder)) if has]
     if config.image is not None:
-        return tried_on_images(network, config.image)
-    inputs = trial_inputs(config, network)[0]
-    names = {"encoder-decoder": ("encoder", "decoder"), "decoder-only": ("decoder",)}.get(config.kind, ("encoder",))
-    ids = dict(zip(names, (inputs[name] for name in ("input_ids", "decoder_input_ids") if name in inputs), strict=True))
-    factor = getattr(network.config, "residual_multiplier", None)
-    trial = trial_pass(network, inputs)
-    factors = [float(factor)] if isinstance(factor, (int, float)) and factor else []
-    stacks = find_stacks(network, trial, ids=ids, factors=factors)
-    return stacks, ids, trial
+        stacks, trial = tried_on_images(network, config, config.image, given["pixel_values"])
+    else:
+        trial = trial_pass(network, given)
+        read = (value for name, value in given.items() if name.endswith("input_ids"))
+        stacks = find_stacks(network, trial, config, dict(zip(names, read, strict=True)))
+    if list(stacks) != names:
+        raise CheckpointError(
+            f"no attention was found in a trial pass of {config.architecture}, so there is nothing to show"
+        )
+    return stacks, trial
 
 
-def _with_names(config: GuestConfig, network: Any, stack: FoundStack) -> GuestConfig:
-    """Return the config with the names of the tokens before the patches, and their pooling."""
-    assert config.image is not None and stack.position_rows is not None
-    n_before = len(stack.position_rows) - config.image.n_patches
+def _with_names(config: GuestConfig, network: Any, n_before: int) -> GuestConfig:
+    """Return the config with the names of the ``n_before`` tokens before the patches, and their pooling."""
+    assert config.image is not None
     n_registers = min(getattr(network.config, "num_register_tokens", 0) or 0, max(0, n_before - 1))
     others = n_before - n_registers
     names = ("[CLS]", "[DIST]")[:others] + tuple(f"[TOK{number}]" for number in range(3, others + 1))
@@ -372,89 +370,74 @@ def _with_names(config: GuestConfig, network: Any, stack: FoundStack) -> GuestCo
     return replace(config, image=image, pooling=pooling, **sizes)
 
 
-def _settled(config: GuestConfig, network: Any, stacks: Mapping[str, FoundStack]) -> GuestConfig:
+def _settled(config: GuestConfig, network: Any, stacks: Mapping[str, GuestStack]) -> GuestConfig:
     """Return the config completed by the results of the trial pass."""
+    if config.image is not None:
+        config = _with_names(config, network, stacks["encoder"].embedding.n_before)
     stack = stacks.get("decoder") or stacks["encoder"]
-    layer = stack.layers[-1]
+    layer, embedding = stack.layers[-1], stack.embedding
     attention, fed = layer.self_attention, layer.feed_forward
-    norm = layer.norms.get("self_attention_norm") or next(iter(layer.norms.values()), None)
+    norm = next((each for each in layer.children() if isinstance(each, LayerNorm | RMSNorm)), None)
     changes: dict[str, Any] = {
         "n_encoder_layers": len(stacks["encoder"].layers) if "encoder" in stacks else 0,
         "n_decoder_layers": len(stacks["decoder"].layers) if "decoder" in stacks else 0,
-        "norm": "post" if layer.order == "post" else "pre",
+        "norm": "pre" if layer.pre_norm else "post",
         "block": _block(layer),
-        "rms_norm": norm is not None and norm.kind == "rms",
+        "rms_norm": isinstance(norm, RMSNorm),
         "layer_norm_epsilon": norm.epsilon if norm is not None else config.layer_norm_epsilon,
-        "final_norm": stack.final_norm is not None,
-        "gated": fed is not None and fed.gated,
-        "embedding_scale": (stack.token_scale or 1.0) * stack.table_scale,
-        "tie_embeddings": _is_tied(network, stack),
-        "switch_lengths": tuple(sorted(set(_switch_lengths(getattr(network.config, "rope_parameters", None))))),
+        "final_norm": "final_norm" in stack.hooks.parts,
+        "gated": isinstance(fed, GatedFeedForward),
+        "embedding_scale": embedding.scale,
+        "tie_embeddings": _is_tied(network, embedding.table),
+        "switch_lengths": tuple(sorted({each.original_length for each in frequencies_of(network)} - {0})),
         "n_segments": _n_segments(network, stacks.get("encoder")),
+        "n_key_heads": 0,
     }
-    if fed is not None and fed.activation:
-        changes["activation"] = fed.activation
-    if fed is not None and fed.width and config.kind != "encoder-decoder":
-        changes["d_ff"] = fed.width
-    if (call := attention.call) is not None:
-        n_heads, d_head = call.query.shape[1], call.query.shape[-1]
-        changes["score_cap"] = call.cap
-        if not config.decoder_heads:  # otherwise the width of the decoder's heads, which the encoder does not share
-            changes["head_width"] = d_head
+    if isinstance(fed, FeedForward):
+        names = {function: name for name, function in ACTIVATION_FUNCTIONS.items()}
+        changes["activation"] = names.get(fed.activation, config.activation)
         if config.kind != "encoder-decoder":
-            changes |= {"n_heads": n_heads}
-        shares = call.key.shape[1] < n_heads or call.cap is not None
-        changes["n_key_heads"] = call.key.shape[1] if shares and config.kind != "encoder-decoder" else 0
-        changes["windows"] = tuple(_window(each.self_attention.module) for each in stack.layers)
+            changes["d_ff"] = fed.output_projection.in_features
+    if attention.scale is not None:
+        changes["score_cap"] = attention.score_cap
+        if not config.decoder_heads:  # otherwise the width of the decoder's heads, which the encoder does not share
+            changes["head_width"] = attention.d_head
+        if config.kind != "encoder-decoder":
+            changes["n_heads"] = attention.n_heads
+            if attention.heads_a_key > 1 or attention.score_cap is not None:
+                changes["n_key_heads"] = attention.n_heads // attention.heads_a_key
+        changes["windows"] = tuple(each.self_attention.window for each in stack.layers)
         if changes["n_key_heads"] == 0 and any(changes["windows"]):
-            changes["n_key_heads"] = n_heads
-    else:
-        changes["n_key_heads"] = 0
+            changes["n_key_heads"] = attention.n_heads
     return replace(config, **changes)
 
 
-def _block(layer: FoundLayer) -> str:
+def _block(layer: nn.Module) -> str:
     """Return how a layer combines its sub-layers, as ``GuestConfig.block`` names it."""
-    if layer.order == "parallel":
+    if isinstance(layer, ParallelLayer):
         return "parallel"
-    around = {"self_attention_norm", "self_attention_output_norm"}
-    return "sandwich" if layer.order == "pre" and around <= layer.norms.keys() else "sequential"
+    norms = (getattr(layer, name, None) for name in ("self_attention_norm", "self_attention_output_norm"))
+    return "sandwich" if all(isinstance(norm, LayerNorm | RMSNorm) for norm in norms) else "sequential"
 
 
-def _switch_lengths(settings: Any) -> Iterator[int]:
-    """Yield the lengths beyond which LongRoPE uses other factors, from rotary settings."""
-    for inner in settings.values() if isinstance(settings, dict) else ():
-        yield from _switch_lengths(inner)
-    if isinstance(settings, dict) and settings.get("rope_type") == "longrope":
-        yield settings["original_max_position_embeddings"]
-
-
-def _n_segments(network: nn.Module, stack: FoundStack | None) -> int:
-    """Return how many segments a text may have; 0 if the network is not told any."""
-    if stack is None or stack.segment_module is None:
+def _n_segments(network: nn.Module, stack: GuestStack | None) -> int:
+    """Return how many segments a text may have; 0 if the network takes none."""
+    if stack is None or stack.embedding.segment_table is None:
         return 0
     takes = "token_type_ids" in inspect.signature(type(network).forward).parameters
-    return len(dict(stack.segment_module.named_parameters())["weight"]) if takes else 0
+    return len(dict(stack.embedding.segment_table.named_parameters())["weight"]) if takes else 0
 
 
-def _is_tied(network: Any, stack: FoundStack) -> bool:
-    """Whether the projection to the vocabulary is the table of the embedding."""
-    tables = [
-        dict(module.named_parameters()).get("weight")
-        for module in (network.get_output_embeddings(), stack.token_table)
-        if module is not None
-    ]
+def _is_tied(network: Any, table: nn.Module) -> bool:
+    """Return whether the projection to the vocabulary is the table of the embedding."""
+    head = network.get_output_embeddings()
+    tables = [dict(module.named_parameters()).get("weight") for module in (head, table) if module is not None]
     return len(tables) == 2 and tables[0] is not None and tables[0] is tables[1]
-
-
-def _window(module: nn.Module) -> int | None:
-    found = getattr(module, "sliding_window", None)
-    return found if isinstance(found, int) and found > 0 else None
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide what ``transformers`` writes about names of tensors, which ``OpenedGuest.unread`` has."""
+    """Hide what ``transformers`` logs about names of tensors, which are in ``OpenedGuest.unread``."""
     from transformers import logging
 
     before = logging.get_verbosity()
@@ -503,7 +486,7 @@ def _network(path: Path, fields: dict, config: GuestConfig, tensors: Tensors) ->
 
 
 def _mismatch(shapes: nn.Module, tensors: Tensors) -> str:
-    """Return what an error says of a tensor whose shape is not that of the network; "" if there is none."""
+    """Return the error message about a tensor whose shape differs from the network's; "" if there is none."""
     front = f"{getattr(shapes, 'base_model_prefix', '')}."
     for name, parameter in shapes.named_parameters():
         found = tensors.shapes.get(name, tensors.shapes.get(name.removeprefix(front)))

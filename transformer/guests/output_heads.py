@@ -5,8 +5,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from transformer.config import ModelConfig
-from transformer.layer_norm import LayerNorm
 from transformer.probes import Probe
 
 
@@ -29,12 +27,11 @@ class ScaledProjection(nn.Linear):
 class TokenHead(nn.Module):
     """BERT's masked-token head (Devlin et al. 2019), not linear in x: logits = norm(f(x W + b)) Eᵀ + c."""
 
-    def __init__(self, config: ModelConfig, width: int, activation: Callable[[Tensor], Tensor]) -> None:
+    def __init__(
+        self, dense: nn.Module, activation: Callable[[Tensor], Tensor], norm: nn.Module, projection: nn.Module
+    ):
         super().__init__()
-        self.dense = nn.Linear(config.d_model, width)
-        self.activation = activation
-        self.norm = LayerNorm(config, width)
-        self.projection = nn.Linear(width, config.vocabulary_size)
+        self.dense, self.activation, self.norm, self.projection = dense, activation, norm, projection
 
     def forward(self, hidden: Tensor) -> Tensor:
         """Return logits [batch, position, vocabulary]."""

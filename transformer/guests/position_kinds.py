@@ -1,8 +1,9 @@
-"""How a guest encodes positions, established by numbers and not by the name of its family.
+"""How a guest encodes positions, inferred from numbers and not from the name of its family.
 
 Rows that are added to the tokens are those of a table. Rotary angles are the ones that reproduce a query. What is added
 to scores is measured in a pass over equal tokens, in which every layer reads one vector at all positions: whatever then
-differs between two scores comes from their positions. A kind that no number confirms is "unknown", as the pages say.
+differs between two scores comes from their positions. A kind that no number confirms is "unknown", which the pages
+state.
 """
 
 from __future__ import annotations
@@ -10,55 +11,48 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from transformer.guests import described_parts as parts
-from transformer.guests.guest_model import GuestModel, connect_bias
-from transformer.guests.rotary_positions import RotaryPositions, frequencies_of, rotary_of_query
-from transformer.guests.structure import FoundAttention, FoundStack
+from transformer.guests.attention_function import GuestPass
+from transformer.guests.described_parts import NotExposed, SharedBias
+from transformer.guests.guest_model import GuestModel
+from transformer.guests.rotary_positions import frequencies_of
+from transformer.guests.structure import GuestStack
+from transformer.guests.trial_pass import TOLERANCE, close
 from transformer.positions import alibi_slopes
 from transformer.probes import name_probes, record
 
 KINDS = ("learned", "sinusoidal", "rotary", "relative", "alibi")
 UNKNOWN = "unknown"
-_TOLERANCE = 1e-4  # of the largest number that is compared
 
 
-def describe_positions(model: GuestModel, stacks: Mapping[str, FoundStack], given: Mapping[str, Tensor]) -> None:
-    """Complete a guest and its config by how its stacks encode positions.
+def describe_positions(model: GuestModel, given: Mapping[str, Tensor]) -> None:
+    """Add to a guest and its config how its stacks encode positions.
 
-    Args:
-        model: The guest.
-        stacks: Its stacks as the trial pass found them.
-        given: What its network received in the longest trial pass.
+    ``given`` is what its network received in the longest trial pass.
     """
-    level = _level_pass(model, stacks, given)
-    image, n_before = model.config.image, 0
-    if image is not None and (rows := stacks["encoder"].position_rows) is not None:
-        n_before = len(rows) - image.n_patches
-    grid = (n_before, 0 if image is None else image.columns)
+    level, image = _level_pass(model, given), model.config.image
+    grid = (0, 0) if image is None else (len(image.before), image.columns)
     has_frequencies = any(True for _ in frequencies_of(model.network))
     kinds: dict[str, tuple[str, ...]] = {}
-    for name, found in stacks.items():
-        stack: Any = getattr(model, name)
-        seen = {found.added} - {""}
-        for index, layer in enumerate(found.layers):
+    for name in model.stack_hooks:
+        stack: GuestStack = getattr(model, name)
+        seen = {stack.embedding.kind_of_rows} - {""}
+        for index, layer in enumerate(stack.layers):
             front, attention = f"{name}.layers.{index}.self_attention", layer.self_attention
             scores, weights, query = (level.get(f"{front}.{part}") for part in ("scores", "weights", "query"))
-            if scores is None or weights is None:
-                seen.add(UNKNOWN)
-                continue
-            of_scores = _kinds_of_scores(scores, (weights > 0).all(dim=0), query, grid, rotates=has_frequencies)
-            if "rotary" in of_scores:
-                described = _rotary(model.network, attention)
-                stack.layers[index].self_attention.rotary = described or parts.NotExposed(
-                    "the angles of its rotary positions"
-                )
-            if "relative" in of_scores and stack.position_bias is None:
-                stack.position_bias = _relative_bias(model, name, found, scores, causal=name == "decoder")
+            of_scores = {UNKNOWN}
+            if scores is not None and weights is not None:
+                of_scores = _kinds_of_scores(scores, (weights > 0).all(dim=0), query, grid, rotates=has_frequencies)
+                if "relative" in of_scores and stack.position_bias is None:
+                    stack.position_bias = _relative_bias(model, name, scores)
+            if "rotary" not in of_scores:
+                attention.rotary = None
+            elif attention.rotary is None:
+                attention.rotary = NotExposed("the angles of its rotary positions")
             seen |= of_scores
         kinds[name] = (UNKNOWN,) if UNKNOWN in seen else tuple(kind for kind in KINDS if kind in seen)
     first = kinds["decoder" if model.config.has_decoder else "encoder"]
@@ -66,14 +60,7 @@ def describe_positions(model: GuestModel, stacks: Mapping[str, FoundStack], give
     model.probes = name_probes(model)
 
 
-def _rotary(network: nn.Module, attention: FoundAttention) -> nn.Module | None:
-    if attention.unturned is None or attention.call is None:
-        return None
-    found = rotary_of_query(network, attention.unturned, attention.call.query)
-    return None if found is None else RotaryPositions(found)
-
-
-def _level_pass(model: GuestModel, stacks: Mapping[str, FoundStack], given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _level_pass(model: GuestModel, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Record two texts of one token; every layer reads the first vector of one, the last of the other."""
 
     def level(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
@@ -90,9 +77,9 @@ def _level_pass(model: GuestModel, stacks: Mapping[str, FoundStack], given: Mapp
             value = torch.tensor([tokens[0], tokens[-1]])[:, None].expand(2, value.shape[1])
         doubled[name] = value.expand(2, *value.shape[1:]).clone()
     names = {name for name in model.probes if name.endswith(tuple(f"self_attention.{e}" for e in _SHOWN))}
-    with ExitStack() as hooks, torch.inference_mode(), record(names=names) as recording:
-        for layer in (layer for stack in stacks.values() for layer in stack.layers):
-            hooks.callback(layer.block.register_forward_pre_hook(level, with_kwargs=True).remove)
+    with ExitStack() as stack, torch.inference_mode(), record(names=names) as recording:
+        for block in (block for hooks in model.stack_hooks.values() for block in hooks.blocks):
+            stack.callback(block.register_forward_pre_hook(level, with_kwargs=True).remove)
         model.stack_outputs(doubled)
     return recording.tensors
 
@@ -113,10 +100,10 @@ def _kinds_of_scores(
         rotates: Whether the network has rotary frequencies.
     """
     one, other = (_without_constants(each) for each in scores)
-    bound = _TOLERANCE * (float(scores[0][allowed].abs().max()) + 1e-30)
+    bound = TOLERANCE * (float(scores[0][allowed].abs().max()) + 1e-30)
     if float(one[allowed].abs().max()) <= bound:
         return set()
-    turned = query is not None and not _is_constant(query)
+    turned = query is not None and not close(query, query[:, :, :1].expand_as(query), TOLERANCE)
     if turned or float((one - other)[allowed].abs().max()) > bound:  # it depends on what the tokens are
         rotary = (turned or (query is None and rotates)) and _depends_on_distance(one, allowed, *grid)
         return {"rotary"} if rotary else {UNKNOWN}
@@ -133,41 +120,40 @@ def _kinds_of_scores(
     return {"relative"}
 
 
-def _relative_bias(
-    model: GuestModel, name: str, found: FoundStack, scores: Tensor, *, causal: bool
-) -> parts.SharedBias | parts.NotExposed:
-    """Return the table whose rows are what is added to the scores of equal tokens, if the network has it."""
-    measured = _without_constants(scores[0])
+def _relative_bias(model: GuestModel, name: str, scores: Tensor) -> SharedBias | NotExposed:
+    """Return the table of a network whose rows are what a stack adds to the scores of equal tokens."""
+    measured, hooks, causal = _without_constants(scores[0]), model.stack_hooks[name], name == "decoder"
     away = torch.arange(measured.shape[-1]) - torch.arange(measured.shape[-2])[:, None]
-    for module in (found.carrier or model.network).modules():
+    for module in (hooks.carrier or model.network).modules():
         for table in (each for each in module.children() if isinstance(each, nn.Embedding)):
             if table.embedding_dim != len(measured):
                 continue
             longest = getattr(module, "relative_attention_max_distance", 128)
-            bias = parts.SharedBias(table, causal=causal, max_distance=longest)
+            bias = SharedBias(table, causal=causal, max_distance=longest)
             values = _without_constants(bias.table[:, bias.bucket(away)].detach())
             counted = away <= 0 if causal else torch.ones_like(away, dtype=torch.bool)
-            if float((values - measured)[:, counted].abs().max()) <= _TOLERANCE * float(scores.abs().max()):
-                connect_bias(model, name, found, bias)
+            if float((values - measured)[:, counted].abs().max()) <= TOLERANCE * float(scores.abs().max()):
+                hooks.after(table, partial(_show_bias, bias))
                 return bias
-    return parts.NotExposed("the table of its relative positions")
+    return NotExposed("the table of its relative positions")
 
 
-def _is_constant(vectors: Tensor) -> bool:
-    """Whether [text, head, position, channel] is the same at every position."""
-    difference = (vectors - vectors[:, :, :1]).abs().max()
-    return float(difference) <= _TOLERANCE * (float(vectors.abs().max()) + 1e-30)
+def _show_bias(bias: SharedBias, _: GuestPass, __: Tensor, output: Tensor) -> Tensor:
+    """Record what a guest reads of its table of relative positions, [query, key, head]."""
+    given = output.permute(2, 0, 1)[None]
+    shown = bias.values(given)
+    return output if shown is given else shown[0].permute(1, 2, 0)
 
 
 def _without_constants(scores: Tensor) -> Tensor:
-    """Return the scores less that of each query with itself: a constant of a row changes no weight."""
+    """Return the scores minus each query's score with itself, since a constant per row changes no weight."""
     return scores - scores.diagonal(dim1=1, dim2=2)[..., None] if scores.shape[1] == scores.shape[2] else scores
 
 
 def _depends_on_distance(values: Tensor, allowed: Tensor, n_before: int, columns: int) -> bool:
     """Return whether [head, query, key] depends on the distance alone.
 
-    The distance in an image is that in rows and that in columns.
+    In an image, the distance is a pair: the distance in rows and the distance in columns.
     """
     n_heads, n_queries, n_keys = values.shape
     if n_queries != n_keys:
@@ -183,4 +169,4 @@ def _depends_on_distance(values: Tensor, allowed: Tensor, n_before: int, columns
         chosen.new_zeros(n_heads, int(where.max()) + 1).scatter_reduce(1, where, chosen, end, include_self=False)
         for end in ("amin", "amax")
     )
-    return float((most - least).max()) <= _TOLERANCE * (float(chosen.abs().max()) + 1e-30)
+    return float((most - least).max()) <= TOLERANCE * (float(chosen.abs().max()) + 1e-30)

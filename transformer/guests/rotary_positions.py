@@ -1,15 +1,15 @@
-"""Rotary positions of a guest: frequencies of its network, proved on the queries of a trial pass."""
+"""Rotary positions of a guest: frequencies of its network, verified on the queries of a trial pass."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-_SAME = 1e-4  # of the largest number of a query
+from transformer.guests.trial_pass import TOLERANCE, close
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Rotary:
 
     Attributes:
         thetas: θ, in radians per position, [pair].
-        base: The frequencies would be base^(−2i/width) if nothing stretched their waves.
-        way: Name of what stretches them in ``transformers`` ("yarn", "llama3", …); "default" if nothing does.
+        base: Base of the frequencies base^(−2i/width), before any RoPE scaling.
+        way: Name of the RoPE scaling in ``transformers`` ("yarn", "llama3", …); "default" if there is none.
         attention_factor: Factor of rotated queries and keys, which sharpens attention.
         neighbours: Whether pair i has the channels 2i and 2i + 1 instead of i and i + n/2.
         long_thetas: θ in texts of more than ``original_length`` tokens, where it differs (LongRoPE).
@@ -59,12 +59,12 @@ def plain_frequencies(width: int, base: float = 10_000.0) -> Tensor:
 
 
 def plain_rotary(width: int, base: float = 10_000.0) -> Rotary:
-    """Return the rotation of all ``width`` channels of a head, with nothing stretched."""
+    """Return the rotation of all ``width`` channels of a head, without RoPE scaling."""
     return Rotary(tuple(plain_frequencies(width, base).tolist()), base)
 
 
 class RotaryPositions(nn.Module):
-    """Rotation of queries or keys by the angles of ``rotary``; channels beyond its pairs stay."""
+    """Rotation of queries or keys by the angles of ``rotary``; channels beyond its pairs are unchanged."""
 
     def __init__(self, rotary: Rotary) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ def rotate(heads: Tensor, angle: Tensor, rotary: Rotary, *, factor: float | None
     Args:
         heads: Queries or keys.
         angle: The angle of each pair at each position.
-        rotary: It says which channels form a pair.
+        rotary: The rotation, which defines the channels that form a pair.
         factor: Factor of rotated channels; by default, that of ``rotary``.
     """
     factor = rotary.attention_factor if factor is None else factor
@@ -97,20 +97,20 @@ def rotate(heads: Tensor, angle: Tensor, rotary: Rotary, *, factor: float | None
     return torch.cat((torch.stack(pairs, dim=-1).flatten(-2) if rotary.neighbours else torch.cat(pairs, -1), kept), -1)
 
 
-def rotary_of_query(network: nn.Module, unturned: Tensor, query: Tensor) -> Rotary | None:
-    """Return the rotation of a network that takes ``unturned`` to ``query``, or ``None``.
+def rotary_of_query(frequencies: Iterable[Rotary], unturned: Tensor, query: Tensor) -> Rotary | None:
+    """Return the one of ``frequencies`` that turns ``unturned`` into ``query``, or ``None``.
 
     Args:
-        network: The network, in whose modules the frequencies lie.
+        frequencies: The rotations that the network has frequencies for.
         unturned: Queries before the rotation, [position, head · channel].
         query: Queries that the attention received, [batch, head, position, channel].
     """
     given = unturned.reshape(query.shape[2], query.shape[1], query.shape[3]).transpose(0, 1)[None]
-    for found in frequencies_of(network):
+    for found in frequencies:
         if found.n_turned > query.shape[-1]:
             continue
         for rotary in (found, replace(found, neighbours=True)):
-            if torch.allclose(RotaryPositions(rotary)(given), query, atol=_SAME * float(query.abs().max())):
+            if close(query, RotaryPositions(rotary)(given), TOLERANCE):
                 return rotary
     return None
 

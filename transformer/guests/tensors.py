@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from math import isfinite, prod
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
@@ -17,32 +17,12 @@ from transformer.disk.tensor_files import FLOATS, HALVES, StoredTensor, TensorFi
 from transformer.errors import CheckpointError
 from transformer.guests.folder import weight_files
 from transformer.guests.gguf import GgufTensors
-from transformer.guests.lora import Change, add_change, check_all_fit
+from transformer.guests.lora import Change, check_all_fit
 
 # Buffers that older checkpoints hold and a network makes by itself: positions 0, 1, 2 … and causal masks.
 _MADE_ANEW = re.compile(r"position_ids$|\.(attn|attention)\.(masked_)?bias$")
 
 _TEXT = "language_model."  # in the names of the text model's tensors in a larger model
-
-
-class Tensors(Protocol):
-    """The tensors of a checkpoint under the names that ``transformers`` knows.
-
-    Attributes:
-        shapes: The shape of each by its name.
-        halves: Names of those that are stored in half precision and can stay so.
-    """
-
-    shapes: Mapping[str, tuple[int, ...]]
-    halves: frozenset[str]
-
-    def read(self, name: str) -> Tensor:
-        """Return a tensor in the type that it is stored in."""
-        ...
-
-    def name_in_file(self, name: str) -> str:
-        """Return the name of a tensor in the file."""
-        ...
 
 
 class FolderTensors:
@@ -53,6 +33,10 @@ class FolderTensors:
         changes: What is added to some of them, by their names in the files.
         stack: Closes the files.
         only_text: Whether only those of the language model in a larger model are read.
+
+    Attributes:
+        shapes: Shape of each tensor, by the name that ``transformers`` knows.
+        halves: Names of the tensors that are stored in half precision and can stay so.
     """
 
     def __init__(self, folder: Path, changes: Mapping[str, Change], stack: ExitStack, *, only_text: bool) -> None:
@@ -78,11 +62,14 @@ class FolderTensors:
     def read(self, name: str) -> Tensor:
         """Return a tensor in the type that it is stored in, or in float32 if an adapter changes it."""
         tensor = self._files[name].read(self._names[name])
-        return tensor if name in self.halves else add_change(name, tensor.float(), self._changes)
+        return self._changes[name].added_to(tensor.float()) if name in self._changes else tensor
 
     def name_in_file(self, name: str) -> str:
         """Return the name of a tensor in the file."""
         return self._names[name]
+
+
+Tensors: TypeAlias = FolderTensors | GgufTensors
 
 
 def _stored_name(name: str, stored: Collection[str]) -> str:
@@ -99,7 +86,7 @@ def _is_of_text(name: str) -> bool:
 
 
 def _is_made_anew(name: str, tensor: StoredTensor) -> bool:
-    """Whether a tensor is a buffer that the network makes by itself, and no bias of its attention."""
+    """Return whether a tensor is a buffer that the network computes itself, not a bias of its attention."""
     if not _MADE_ANEW.search(name):
         return False
     return name.endswith("position_ids") or tensor.type not in FLOATS or len(tensor.shape) != 1
@@ -130,7 +117,7 @@ def check_layers_fit(folder: Path, names: Iterable[str], unread: Iterable[str], 
         folder: The folder, for the error.
         names: Names of the network's parameters.
         unread: Names of stored tensors that it does not have.
-        prefix: What stored names may lack in front.
+        prefix: The prefix that stored names may lack.
 
     Raises:
         CheckpointError: If a stored tensor belongs to a layer that the network does not have.
@@ -154,6 +141,6 @@ def count(shapes: Mapping[str, tuple[int, ...]], names: Iterable[str] | None = N
 
 
 def all_finite(tensor: Tensor) -> bool:
-    """Whether no number is NaN or infinite."""
+    """Return whether no number is NaN or infinite."""
     # A single non-finite number makes the sum non-finite. A sum that merely overflows proves nothing.
     return isfinite(tensor.detach().sum(dtype=torch.float32)) or bool(torch.isfinite(tensor).all())

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer.errors import CheckpointError
-from transformer.guests.attention_function import AttentionCall, trial
+from transformer.guests.attention_function import AttentionCall, trial_calls
 
 N_SOURCE = 7  # tokens of the pass that finds the structure; a decoder beside an encoder reads one token less
+TOLERANCE = 1e-4  # of the largest number, for numbers whose sums have another order
 _LONG, _LONGEST_BLOCK = 33, 512  # tokens of the other pass, at least; blocks of sparse attention that it exceeds
 
 
@@ -39,7 +40,7 @@ class Event:
         return self.outputs[0]
 
     def shaped_like(self, stream: Tensor) -> Event:
-        """Return the same call with tensors as [batch, position, …] where they had one row per position."""
+        """Return the same call, its tensors with one row per position reshaped to [batch, position, …]."""
         rows = stream.shape[0] * stream.shape[1]
 
         def shaped(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -51,8 +52,18 @@ class Event:
         return replace(self, inputs=shaped(self.inputs), outputs=shaped(self.outputs))
 
     def within(self, other: Event) -> bool:
-        """Whether this call was made by ``other``."""
+        """Return whether this call was made by ``other``."""
         return other.started < self.started and self.ended < other.ended
+
+    @property
+    def is_norm(self) -> bool:
+        """Return whether the module is a norm, by its name."""
+        return "norm" in type(self.module).__name__.lower() and not any(True for _ in self.module.children())
+
+    @property
+    def is_linear(self) -> bool:
+        """Return whether the module is a linear layer."""
+        return isinstance(self.module, nn.Linear) or type(self.module).__name__.endswith("Conv1D")
 
 
 @dataclass
@@ -68,6 +79,12 @@ class Trial:
     def inside(self, event: Event) -> list[Event]:
         """Return the calls that ``event`` made."""
         return [each for each in self.events if each.within(event)]
+
+    def call_of(self, event: Event) -> AttentionCall | None:
+        """Return the call of the attention function by ``event``; None unless its module always makes one."""
+        calls = [call for call in self.calls if call.module is event.module]
+        starts = [each.started for each in self.events if each.module is event.module]
+        return calls[starts.index(event.started)] if len(calls) == len(starts) else None
 
 
 def trial_inputs(config: Any, network: Any) -> list[dict[str, Tensor]]:
@@ -104,7 +121,7 @@ def trial_pass(network: Any, inputs: Mapping[str, Tensor]) -> Trial:
     """Run ``network`` once on ``inputs`` and record the input and output of each of its modules.
 
     Raises:
-        CheckpointError: The network's own code fails, or the pass replaces modules of the network (BigBird's, for a
+        CheckpointError: If the network's own code fails, or the pass replaces modules of the network (BigBird's, for a
             short text), so that what it computes depends on the texts that it has read.
     """
     found, clock = Trial(), iter(range(10**9))
@@ -124,7 +141,7 @@ def trial_pass(network: Any, inputs: Mapping[str, Tensor]) -> Trial:
             found.events.append(Event(names[id(module)], module, given, copies, started, next(clock)))
 
     names = {id(module): name for name, module in network.named_modules()}
-    with ExitStack() as stack, torch.inference_mode():
+    with ExitStack() as stack, torch.inference_mode(), trial_calls(found.calls):
         for module in network.modules():
             handles = (
                 module.register_forward_pre_hook(enter, with_kwargs=True),
@@ -132,7 +149,6 @@ def trial_pass(network: Any, inputs: Mapping[str, Tensor]) -> Trial:
             )
             for handle in handles:
                 stack.callback(handle.remove)
-        found.calls = stack.enter_context(trial())
         try:
             output = network(**inputs)
         except Exception as error:
@@ -164,13 +180,13 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors are bitwise equal."""
+    """Return whether two tensors are bitwise equal."""
     return one is other or (one.shape == other.shape and torch.equal(one, other))
 
 
-def close(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors differ by rounding only."""
+def close(one: Tensor, other: Tensor, tolerance: float = 2e-5) -> bool:
+    """Return whether two tensors differ by rounding only: less than ``tolerance`` of the largest number."""
     if one.shape != other.shape:
         return False
     size = float(one.detach().abs().max()) + 1e-30
-    return float((one - other).detach().abs().max()) < 2e-5 * size
+    return float((one - other).detach().abs().max()) < tolerance * size

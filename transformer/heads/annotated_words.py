@@ -1,8 +1,8 @@
 """Tests of the literature on annotated sentences: syntactic heads, and word alignment.
 
 **The sentences** are this project's own. The first lines of ``sentences/arcs-en.txt`` (grammatical arcs) and
-``sentences/pairs-en-fr.txt`` (which word translates which) explain their format. A word is named by its form; one that
-occurs more than once carries its number, as in ``the#2``.
+``sentences/pairs-en-fr.txt`` (which word translates which) explain their format. A word is named by its form; if it
+occurs more than once, with its number, as in ``the#2``.
 
 **Alignment**: a word of the translation attends to the word that it translates, over pairs aligned by hand, with the
 given translation read by the decoder. A target word is linked to the source word with its largest weight (without
@@ -11,7 +11,6 @@ special tokens, with the tokens of words combined). The rows of a word are those
 Alignment Induction from Neural Machine Translation", consider both).
 
     precision = share of the target words that have a sure link whose predicted link is a possible one
-    AER       = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)      (Och & Ney 2003, §5; A predicted, S sure, P possible)
 
 A head aligns if its precision is at least ten percentage points higher than that of the best of a few fixed rules: an
 offset between the words, or the straight line through both sentences and its neighbours. Voita et al. (2019) require
@@ -69,6 +68,15 @@ class AlignedPair:
     target: tuple[str, ...]
     sure: frozenset[tuple[int, int]]
     possible: frozenset[tuple[int, int]]
+
+    @property
+    def linked(self) -> set[int]:
+        """The target words that have a sure link."""
+        return {target for _, target in self.sure}
+
+    def n_right(self, links: Sequence[int]) -> int:
+        """Return how many linked target words have a possible link in ``links``, which has one per word."""
+        return sum((links[target], target) in self.possible for target in self.linked)
 
 
 @cache
@@ -153,27 +161,22 @@ def _word(path: Path, name: str, words: tuple[str, ...]) -> int:
 LEAST_ABOVE_RULE = 0.1
 SHIFTS = {"aligned_next": 1, "aligned_read": 0}  # rows between the one that counts and the word's own
 _OFFSETS = range(-3, 4)
-Links = Sequence[int | np.integer]
 
 
 def alignment_counts(view: AttentionView, pair: AlignedPair) -> dict[str, Count]:
-    """Count aligned words of one pair under "aligned_next" and "aligned_read".
-
-    Each has a second count "…_aer", whose share is 1 − AER. Self-attention gives no counts.
-    """
+    """Count the aligned words of one pair by the names of ``SHIFTS``; self-attention gives no counts."""
     if view.kind != "cross":
         return {}
     sources, targets = word_spans(view.key, pair.source), word_spans(view.query, pair.target)
     if sources is None or targets is None:
         return {}
-    found = {}
+    found, linked = {}, pair.linked
+    chance = sum(target in linked for _, target in pair.possible) / len(pair.source)
     for name, shift in SHIFTS.items():
         rows = [(begin - shift, end - shift) for begin, end in targets]
         links = word_weights(view.weights, rows, sources).argmax(axis=-1)  # [head, target word]
-        right, agreed, asked, both = np.array([_agreement(head, pair) for head in links.tolist()], dtype=float).T
-        chance = sum(len(_possible(pair, word)) / len(pair.source) for word in _linked_targets(pair))
-        found[name] = Count.of(right, chance, int(asked[0]))
-        found[f"{name}_aer"] = Count.of(agreed, 0.0, int(both[0]))
+        right = np.array([pair.n_right(head) for head in links.tolist()], dtype=float)
+        found[name] = Count.of(right, chance, len(linked))
     return found
 
 
@@ -182,36 +185,14 @@ def best_rule_precision(pairs: Sequence[AlignedPair]) -> float:
 
     The rules are offsets from −3 to 3, from the word's own position and from the straight line.
     """
-    asked = sum(len(_linked_targets(pair)) for pair in pairs)
-    rights: dict[tuple[str, int], int] = {}
+    rights: Counter[tuple[str, int]] = Counter()
     for pair in pairs:
-        for name, links in _rules(len(pair.source), len(pair.target)):
-            rights[name] = rights.get(name, 0) + _agreement(links, pair)[0]
-    return max(rights.values(), default=0) / max(1, asked)
-
-
-def _agreement(links: Links, pair: AlignedPair) -> tuple[int, int, int, int]:
-    """Return (right words, |A ∩ S| + |A ∩ P|, words with a sure link, |A| + |S|)."""
-    chosen = {(int(source), target) for target, source in enumerate(links) if source >= 0}
-    linked = _linked_targets(pair)
-    right = sum(target in linked for source, target in chosen & pair.possible)
-    both = len(chosen & pair.sure) + len(chosen & pair.possible)
-    return right, both, len(linked), len(chosen) + len(pair.sure)
-
-
-def _linked_targets(pair: AlignedPair) -> set[int]:
-    return {target for _, target in pair.sure}
-
-
-def _possible(pair: AlignedPair, target: int) -> list[int]:
-    return [source for source, word in pair.possible if word == target]
-
-
-def _rules(n_sources: int, n_targets: int) -> Iterator[tuple[tuple[str, int], list[int]]]:
-    line = np.rint(np.linspace(0, n_sources - 1, n_targets)).astype(int)
-    for name, start in (("offset", np.arange(n_targets)), ("line", line)):
-        for offset in _OFFSETS:
-            yield (name, offset), np.clip(start + offset, 0, n_sources - 1).tolist()
+        last, n_targets = len(pair.source) - 1, len(pair.target)
+        line = np.rint(np.linspace(0, last, n_targets)).astype(int)
+        for name, start in (("offset", np.arange(n_targets)), ("line", line)):
+            for offset in _OFFSETS:
+                rights[name, offset] += pair.n_right(np.clip(start + offset, 0, last).tolist())
+    return max(rights.values(), default=0) / max(1, sum(len(pair.linked) for pair in pairs))
 
 
 LEAST_ABOVE_OFFSET = 0.1  # Voita et al. 2019, §5.2
@@ -267,6 +248,6 @@ def best_offset_share(sentences: Sequence[AnnotatedSentence], name: str, *, caus
     return max(offsets.values(), default=0) / max(1, offsets.total())
 
 
-def least_of_arcs(counts: Counts, name: str, *, best_offset: float) -> float:
-    """Return the threshold: ``LEAST_ABOVE_OFFSET`` above the best fixed offset and even attention."""
+def arc_threshold(counts: Counts, name: str, *, best_offset: float) -> float:
+    """Return the threshold: ``LEAST_ABOVE_OFFSET`` above the best offset and above even attention."""
     return max(best_offset, float(counts[f"{name}_longest"].shares[0, 0])) + LEAST_ABOVE_OFFSET

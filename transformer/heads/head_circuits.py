@@ -3,7 +3,7 @@
 QK circuit: E W_Q W_Kᵀ Eᵀ · scale, the score that token i gives token j. OV circuit: E W_V W_O W_U, what attending to
 token i adds to the logit of token j. Both are vocabulary × vocabulary, but of rank d_k, and stored as two thin factors.
 Positions, biases, and the σ of the norms are left out. The γ of the norm before the head and of the final norm, and the
-subtraction of the mean, are part of the matrices. So the numbers show what a head prefers, in no unit.
+subtraction of the mean, are part of the matrices. So the numbers show what a head prefers, but have no unit.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from transformer.layer_norm import RMSNorm
+from transformer.guests.read_out import read_out_of
+from transformer.layers.norms import carry_back_through_norm
 from transformer.models import Model
 
 BLOCK = 256  # rows of vocabulary × vocabulary computed at a time
@@ -47,25 +48,21 @@ def head_matrices(model: Model, stack: str, kind: str, *, layer: int, head: int)
     if not 0 <= head < attention.n_heads:
         raise ValueError(f"there is no head {head}; this model has heads 0 to {attention.n_heads - 1}")
     width = attention.d_head
-    shared = attention.n_heads // getattr(attention, "n_key_heads", attention.n_heads)
-    own, its_key = (slice(place * width, (place + 1) * width) for place in (head, head // shared))
+    own, its_key = (slice(place * width, (place + 1) * width) for place in (head, head // attention.heads_a_key))
     norm = block.get_submodule(f"{kind}_attention_norm") if block.pre_norm else None
     behind = norm if kind == "self" else model.encoder.final_norm
     return HeadMatrices(
-        query=behind_norm(_double(attention.query_projection.weight[own]), norm),
-        key=behind_norm(_double(attention.key_projection.weight[its_key]), behind),
-        value=behind_norm(_double(attention.value_projection.weight[its_key]), behind),
+        query=_before(_double(attention.query_projection.weight[own]), norm),
+        key=_before(_double(attention.key_projection.weight[its_key]), behind),
+        value=_before(_double(attention.value_projection.weight[its_key]), behind),
         output=_double(attention.output_projection.weight[:, own]),
         scale=attention.scale,
     )
 
 
-def behind_norm(matrix: Tensor, norm: nn.Module | None) -> Tensor:
+def _before(matrix: Tensor, norm: nn.Module | None) -> Tensor:
     """Rewrite a matrix [row, model] that reads a norm's output to read its input, with σ = 1."""
-    if norm is None:
-        return matrix
-    scaled = matrix * _double(norm.weight)
-    return scaled if isinstance(norm, RMSNorm) else scaled - scaled.mean(dim=-1, keepdim=True)
+    return matrix if norm is None else carry_back_through_norm(matrix, norm)
 
 
 @dataclass(frozen=True)
@@ -143,7 +140,7 @@ def output_value_circuit(model: Model, stack: str, kind: str, *, layer: int, hea
 
 @dataclass(frozen=True)
 class WrittenWords:
-    """Effect of attending to ``token`` by a head's weights alone: the ids that it raises and lowers most."""
+    """Effect of attending to ``token``, from the weights alone: the ids that are raised and lowered most."""
 
     token: int
     raised: tuple[int, ...]
@@ -200,21 +197,21 @@ def copying_scores(model: Model, stack: str, kind: str) -> list[list[float]]:
 
 def reads_words_out(model: Model, stack: str) -> bool:
     """Return whether one linear step leads from the stack's residual stream to words."""
-    return isinstance(getattr(model.get_submodule(stack), "vocabulary_projection", None), nn.Linear)
+    found = read_out_of(model, stack)
+    return found is not None and found.kind == "matrix"
 
 
 def _unembedding(model: Model, stack: str, rows: slice = slice(None)) -> Tensor:
     """Return W_U, [token, model], of the tokens ``rows``, combined with the stack's final norm."""
     part = model.get_submodule(stack)
-    return behind_norm(_double(part.vocabulary_projection.weight[rows]), part.final_norm)
+    return _before(_double(part.vocabulary_projection.weight[rows]), part.final_norm)
 
 
 def embeddings(model: Model, stack: str, rows: slice | Tensor = slice(None)) -> Tensor:
     """Return E · scale, [token, model], of the tokens ``rows``, after the projection of a narrow table."""
     embedding = model.get_submodule(stack).embedding
     table = _double(embedding.table.weight[rows]) * embedding.scale
-    projection = getattr(embedding, "projection", None)
-    return table if projection is None else table @ _double(projection.weight).T
+    return table if embedding.projection is None else table @ _double(embedding.projection.weight).T
 
 
 def _double(tensor: Tensor) -> Tensor:

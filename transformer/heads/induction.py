@@ -2,20 +2,18 @@
 
 Olsson et al. 2022, "In-context Learning and Induction Heads": in a sequence of random tokens that is repeated, only the
 first copy predicts how the second one continues, so a head's behaviour there is not knowledge of language
-(``induction_test``). In a typed sentence, the rows are those of repeated words (``sentence_roles``).
+(``induction_counts``). In a typed sentence, the rows are those of repeated words (``sentence_roles``).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.weight_patterns import Measure
+from transformer.heads.weight_patterns import Count
 from transformer.probes import record
-from transformer.runs.head_places import Head, all_heads
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import SPECIAL_IDS
 
@@ -24,36 +22,15 @@ N_SEQUENCES = 16
 LEAST_INDUCTION = 0.5  # at least half of the attention, as for other kinds of position
 
 
-@dataclass(frozen=True)
-class InductionTest:
-    """Result of every head on sequences of random tokens, each written twice.
+class InductionTest(NamedTuple):
+    """What the test read: ``lengths`` tokens drawn at random, each sequence written twice.
 
-    Attributes:
-        lengths: Number of tokens that each sequence repeats.
-        induction: Induction score by head, from 0 to 1; see ``induction_test``.
-        previous: Previous-token score by head.
-        chance: Induction score of attention spread evenly over the allowed keys.
+    ``chance`` is the induction score of attention spread evenly over the allowed keys.
     """
 
     lengths: tuple[int, ...]
     seed: int
     chance: float
-    induction: Mapping[Head, float]
-    previous: Mapping[Head, float]
-
-    @property
-    def heads(self) -> tuple[Head, ...]:
-        """The induction heads: those with a score of at least ``LEAST_INDUCTION``, possibly none."""
-        return tuple(place for place, score in self.induction.items() if score >= LEAST_INDUCTION)
-
-    def measure(self, head: Head) -> Measure:
-        """Return the score of one head with its chance level."""
-        return Measure(self.induction[head], self.chance, LEAST_INDUCTION, sum(self.lengths))
-
-    @property
-    def strongest(self) -> Head:
-        """Head with the largest score, however small."""
-        return max(self.induction, key=self.induction.__getitem__)
 
 
 def repeated_lengths(max_length: int) -> tuple[int, ...]:
@@ -84,15 +61,18 @@ def repeated_sequences(
     return [torch.cat((start, once, once)) for once in drawn]
 
 
-def induction_test(checkpoint: Checkpoint, *, seed: int = 0) -> InductionTest:
-    """Compute the induction and previous-token scores of every head of a decoder-only model.
+def induction_counts(checkpoint: Checkpoint, *, seed: int = 0) -> tuple[InductionTest, list[dict[str, Count]]]:
+    """Count the weight on the token after the earlier occurrence, and on the previous one.
 
-        induction = mean over i = n+1 … 2n of α_{i, i−n+1}      (position 0 is ``<s>``)
-        previous  = mean over the same i of α_{i, i−1}
+        induction       = mean over i = n+1 … 2n of α_{i, i−n+1}      (position 0 is ``<s>``)
+        previous_random = mean over the same i of α_{i, i−1}
 
     Position i holds the second occurrence of r; the first is at i − n, and the token after that at i − n + 1. The means
     are over the rows of all sequences, which have different n (``repeated_lengths``). Evenly spread attention scores
     the mean of 1 / (i + 1). The same seed gives the same sequences.
+
+    Returns:
+        What was read, and both counts for every layer.
 
     Raises:
         ValueError: If the model is not decoder-only: only there is the next token predicted from earlier tokens of the
@@ -103,11 +83,13 @@ def induction_test(checkpoint: Checkpoint, *, seed: int = 0) -> InductionTest:
         raise ValueError(f"{checkpoint.name} is {config.kind}; induction is looked for in decoder-only models")
     lengths = repeated_lengths(config.max_length)
     sequences = repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special)
-    scores = sum(len(ids) // 2 * _scores_in(checkpoint, ids) for ids in sequences) / sum(lengths)
-    heads = all_heads(config)  # layer by layer, as in the rows of the scores
-    induction, previous = (dict(zip(heads, kind.flatten().tolist(), strict=True)) for kind in scores.unbind(dim=1))
-    chance = sum(1 / (row + 1) for n in lengths for row in range(n + 1, 2 * n + 1)) / sum(lengths)
-    return InductionTest(lengths, seed, chance, induction, previous)
+    totals = sum(len(ids) // 2 * _scores_in(checkpoint, ids) for ids in sequences).numpy(force=True)
+    chance, rows = sum(1 / (row + 1) for n in lengths for row in range(n + 1, 2 * n + 1)), sum(lengths)
+    counts = [
+        {"induction": Count.of(induction, chance, rows), "previous_random": Count.of(previous, chance, rows)}
+        for induction, previous in totals
+    ]
+    return InductionTest(lengths, seed, chance / rows), counts
 
 
 def _scores_in(checkpoint: Checkpoint, ids: Tensor) -> Tensor:
@@ -125,20 +107,3 @@ def repeated_scores(weights: Tensor, length: int) -> Tensor:
     """
     rows = torch.arange(length + 1, 2 * length + 1, device=weights.device)
     return torch.stack([weights[:, rows, keys].mean(dim=1) for keys in (rows - length + 1, rows - 1)])
-
-
-@torch.inference_mode()
-def repeated_loss(checkpoint: Checkpoint, *, seed: int = 0) -> float:
-    """Return the mean −log p, in nats per token, of the second copy in ``<s>`` r₁ … r_n r₁ … r_n.
-
-    The sequences are those of ``repeated_sequences``. Guessing gives log(vocabulary size); the first copy cannot be
-    predicted.
-    """
-    config = checkpoint.config
-    lengths = repeated_lengths(config.max_length)
-    total = 0.0
-    for ids in repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special):
-        ids, length = ids.to(checkpoint.model.device), len(ids) // 2
-        foretold = checkpoint.model(ids[None, :-1])[0, length:].float()  # rows before those of the second copy
-        total += float(F.cross_entropy(foretold, ids[length + 1 :], reduction="sum"))
-    return total / sum(lengths)

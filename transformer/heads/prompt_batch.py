@@ -1,19 +1,19 @@
 """Effect of each head over many prompts, or over many pairs of a clean and a corrupted prompt.
 
-One sentence shows what a head did there; only many show that this is its habit (Wang et al. 2023, "Interpretability in
-the Wild", §3, over hundreds of pairs). Everything is measured in logits of one difference,
+One sentence shows what a head does there; only many show whether it does so in general (Wang et al. 2023,
+"Interpretability in the Wild", §3, over hundreds of pairs). Everything is measured in logits of one difference,
 
     d = logit(answer) − logit(other)
 
-so that numbers of different sentences can be averaged; without an ``other`` d is logit(answer). The file is CSV with
+so that numbers of different sentences can be averaged; without an ``other``, d is logit(answer). The file is CSV with
 the columns ``COLUMNS``, all but the first of which are optional, or has one prompt per line.
 """
 
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from transformer.attribution.direct_logit_attribution import attribute
 from transformer.disk.plain_files import read_plain
-from transformer.errors import InputError, MessageError, text_of
+from transformer.errors import InputError, text_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.head_roles import HeadRole, head_roles, summarise
 from transformer.interventions.activation_patching import (
@@ -34,12 +34,12 @@ from transformer.interventions.activation_patching import (
 )
 from transformer.interventions.attribution_patching import estimated_changes
 from transformer.interventions.experiment import check_pair, typed_ids
-from transformer.layers.residual_stream import Part
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.decoding_strategies import Greedy
-from transformer.runs.head_places import Head, all_heads, attention_layers
+from transformer.runs.head_places import Head, LocatedAtHead, all_heads, attention_layers
 from transformer.runs.output_tokens import quoted, token_of
 from transformer.runs.recording_size import check_recording
+from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 from transformer.text.sentence_files import SHIPPED, as_text
 
@@ -50,6 +50,7 @@ MOST_MEMORY = 500_000_000  # bytes beyond the model; every line is recorded alon
 LARGEST = 10  # heads that are actually patched
 WHOLE = -1  # in place of the index of a head: the whole sub-layer
 _SEPARATORS = ",;\t"
+_MEASURED = ("attribution", "estimated", "patched")
 
 
 class Line(NamedTuple):
@@ -91,49 +92,31 @@ class Spread(NamedTuple):
             return cls()
         return cls(float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else math.nan, len(known))
 
-
-_UNKNOWN = Spread()
+    def columns(self, name: str) -> dict[str, float]:
+        """Return the three numbers under "<name>_mean" and so on."""
+        return {f"{name}_{part}": value for part, value in self._asdict().items()}
 
 
 @dataclass(frozen=True)
-class PartOverLines:
+class PartOverLines(LocatedAtHead):
     """One head, or a whole sub-layer (``head`` = ``WHOLE``; ``kind`` "self", "cross" or "feed_forward").
 
     Attributes:
         attribution: What it adds to d itself in the clean run (``attribute``); biases of a sub-layer excluded.
         estimated: What patching it into the corrupted run adds to d, estimated by one backward pass
             (``attribution_patching``).
-        patched: The same, measured, for the heads with the largest estimates.
-        role: Role of a head, as in ``head_roles``.
+        patched: The same effect as measured, for the heads with the largest estimates.
+        role: Role of a head, as in ``head_roles``; "" for a whole sub-layer.
         share: Share of the sentences in which it has the role.
         score: Score of that role.
     """
 
-    stack: str
-    kind: str
-    layer: int
-    head: int
-    attribution: Spread = _UNKNOWN
-    estimated: Spread = _UNKNOWN
-    patched: Spread = _UNKNOWN
+    attribution: Spread
+    estimated: Spread
+    patched: Spread
     role: str = ""
     share: float = math.nan
-    score: Spread = _UNKNOWN
-
-    @property
-    def size(self) -> float:
-        """Rank of the part: the absolute mean of the best available measure."""
-        return next((abs(one.mean) for one in (self.patched, self.estimated, self.attribution) if one.count), 0.0)
-
-
-class LineResult(NamedTuple):
-    """Measurements on one line: ``answer`` and ``other`` as text ("" for none), and d in both runs."""
-
-    line: Line
-    answer: str
-    other: str
-    clean: float
-    corrupted: float = math.nan
+    score: Spread = field(default_factory=Spread)
 
 
 @dataclass(frozen=True)
@@ -144,7 +127,6 @@ class PromptBatch:
     """
 
     parts: tuple[PartOverLines, ...]
-    said: tuple[LineResult, ...]
     gap: Spread
 
     def share(self, part: PartOverLines) -> float:
@@ -157,103 +139,63 @@ class PromptBatch:
             {
                 **{name: getattr(part, name) for name in ("stack", "kind", "layer")},
                 "head": None if part.head == WHOLE else part.head,
-                **_columns("patched", part.patched),
+                **part.patched.columns("patched"),
                 "patched_share": self.share(part),
-                **_columns("estimated", part.estimated),
-                **_columns("attribution", part.attribution),
+                **part.estimated.columns("estimated"),
+                **part.attribution.columns("attribution"),
                 "role": part.role,
                 "role_share": part.share,
-                **_columns("role_score", part.score),
+                **part.score.columns("role_score"),
             }
             for part in self.parts
         ]
 
-    def lines(self) -> list[dict[str, object]]:
-        """Return a flat row for every line that was read."""
-        said = (
-            {"answer": one.answer, "other": one.other, "d": one.clean, "d_corrupted": one.corrupted}
-            for one in self.said
-        )
-        return [one.line._asdict() | more for one, more in zip(self.said, said, strict=True)]
-
 
 def read_lines(path: str | Path) -> tuple[Line, ...]:
-    """Read the lines of a file.
+    """Read the lines of a file: a table if it is a .csv or begins with ``COLUMNS``, else prompts.
+
+    Commas, semicolons or tabs separate the columns of a table.
 
     Raises:
-        InputError: If the file is missing or too long, or as in ``lines_of``.
+        InputError: If the file is missing, too long, not UTF-8, no such table, or without a line.
     """
     path = Path(path)
     try:
-        return lines_of(read_plain(path, MOST_BYTES), path.name)
-    except (MessageError, OSError) as error:
-        if isinstance(error, InputError):
-            raise
+        text = as_text(read_plain(path, MOST_BYTES)).removeprefix("\ufeff")
+        first = text.lstrip().partition("\n")[0].lower()
+        separator = max(_SEPARATORS, key=first.count)
+        names = {name.strip().strip('"') for name in first.split(separator)}
+        if first and (path.suffix == ".csv" or names & set(COLUMNS)):
+            found = _rows(text, separator)
+        else:
+            found = tuple(Line(at, line.strip()) for at, line in enumerate(text.splitlines(), 1) if line.strip())
+        if not found:
+            raise InputError(f"write one prompt per line, or a table with the columns {', '.join(COLUMNS)}.")
+    except (csv.Error, ValueError, OSError) as error:
         raise InputError(f"{path} cannot be read: {text_of(error)}") from error
-
-
-def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
-    """Parse the lines of a text.
-
-    It is CSV (with commas, semicolons or tabs) if its first line contains one of ``COLUMNS`` or ``name`` ends in .csv;
-    otherwise every line is a prompt.
-
-    Raises:
-        InputError: If the text cannot be parsed.
-    """
-    try:
-        text = as_text(content) if isinstance(content, bytes) else content
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise InputError(
-            f"Line {line} is not UTF-8 text: it has the byte 0x{content[error.start]:02x}. Save the file as UTF-8."
-        ) from error
-    text = text.removeprefix("\ufeff")
-    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        raise InputError(f"The text has more than {MOST_BYTES:,} bytes, which is the limit.")
-    first, _, _ = text.lstrip().partition("\n")
-    separator = max(_SEPARATORS, key=first.count)
-    header = [name.strip().strip('"').lower() for name in first.split(separator)]
-    found: tuple[Line, ...] = ()
-    if first and (set(header) & set(COLUMNS) or name.lower().endswith(".csv")):
-        found = _rows(text, header, separator)
-    elif first:
-        found = tuple(Line(at, line.strip()) for at, line in enumerate(text.splitlines(), 1) if line.strip())
-    if not found:
-        raise InputError(
-            f"There is no line to read. Write one prompt per line, or CSV with the columns {', '.join(COLUMNS)}."
-        )
     return found
 
 
-def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
-    unknown = [name for name in header if name not in COLUMNS or header.count(name) > 1]
-    if unknown or COLUMNS[0] not in header:
-        line = text[: len(text) - len(text.lstrip())].count("\n") + 1
-        names = ", ".join(name[:40] or "∅" for name in header)
+def _rows(text: str, separator: str) -> tuple[Line, ...]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    filled = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if "".join(row).strip()]
+    header = [name.lower() for name in filled[0][1]]
+    if COLUMNS[0] not in header or len(set(header) & set(COLUMNS)) < len(header):
         raise InputError(
-            f"Line {line} names the columns {names}; a table has clean and may have corrupted, answer and other, "
-            "each once."
+            f"its columns are {', '.join(header)}; there must be clean, and may be corrupted, answer and other, each "
+            "once."
         )
-    reader, found = csv.reader(io.StringIO(text, newline=""), delimiter=separator), []
-    try:
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if not any(cells) or [cell.lower() for cell in cells] == list(header):
-                continue
-            if len(cells) > len(header):
-                raise InputError(
-                    f"Line {reader.line_num} has {len(cells)} values, the first line {len(header)}: put a text that "
-                    f"holds {separator!r} between quotation marks. It reads: {quoted(separator.join(row))}"
-                )
-            found.append(Line(reader.line_num, **dict(zip(header, cells, strict=False))))
-    except csv.Error as error:
-        raise InputError(f"Line {reader.line_num} is not a table row: {text_of(error)}") from error
-    return tuple(found)
+    for number, cells in filled:
+        if len(cells) > len(header):
+            raise InputError(
+                f"line {number} has {len(cells)} values, the first line {len(header)}; put a text that holds "
+                f"{separator!r} between quotation marks."
+            )
+    return tuple(Line(number, **dict(zip(header, cells, strict=False))) for number, cells in filled[1:])
 
 
 def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case, ...], tuple[InputError, ...]]:
-    """Return the lines that the model can read, with token ids, and an error for each of the others.
+    """Return the lines that the model can read, as cases with token ids, and an error for each other line.
 
     Raises:
         InputError: If the model makes no predictions.
@@ -288,13 +230,7 @@ def _case(checkpoint: Checkpoint, line: Line) -> Case:
     return Case(line, answer, other)
 
 
-def prompt_batch(
-    checkpoint: Checkpoint,
-    cases: Sequence[Case],
-    *,
-    largest: int = LARGEST,
-    progress: Callable[[int, int], None] | None = None,
-) -> PromptBatch:
+def prompt_batch(checkpoint: Checkpoint, cases: Sequence[Case], *, largest: int = LARGEST) -> PromptBatch:
     """Measure every head and sub-layer over ``cases``, one line at a time to save memory.
 
     A prompt is read as typed, without a chat template; what a decoder would generate is not part of the run.
@@ -303,7 +239,6 @@ def prompt_batch(
         checkpoint: The model.
         cases: The lines.
         largest: Number of heads to patch, those with the largest mean estimates.
-        progress: Called as ``progress(done, total)`` after every line, twice for a pair.
 
     Raises:
         InputError: If there is no case.
@@ -311,92 +246,63 @@ def prompt_batch(
     if not cases:
         raise InputError("There is no line left that this model can read.")
     checkpoint = replace(checkpoint, prompt=None)
+    heads = all_heads(checkpoint.config)
+    values = {name: {place: [] for place in (*heads, *_whole_layers(checkpoint))} for name in _MEASURED}
     pairs: list[tuple[Contrast, Turn]] = []
-    said: list[LineResult] = []
     roles: list[tuple[HeadRole, ...]] = []
-    heads, wholes = all_heads(checkpoint.config), _whole_layers(checkpoint)
-    attributions: dict[Head, list[float]] = {place: [] for place in (*heads, *wholes)}
-    estimates: dict[Head, list[float]] = {place: [] for place in attributions}
-    total = len(cases) + sum(bool(case.line.corrupted) for case in cases)
-
-    def report(done: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
-    for done, case in enumerate(cases, start=1):
-        one = _measure_case(checkpoint, case)
-        said.append(one.said)
-        roles.append(one.roles)
-        for place, values in attributions.items():
-            values.append(one.attribution.get(place, math.nan))
-        if one.pair is not None:
-            pairs.append(one.pair)
-            places = {place: _patch_places(place, one.pair[0], checkpoint) for place in estimates}
-            flat = estimated_changes(*one.pair, [place for row in places.values() for place in row])
-            for place, row in zip(estimates, np.split(flat, np.cumsum([*map(len, places.values())])), strict=False):
-                estimates[place].append(float(row.sum()))
-        report(done)
-    patched: dict[Head, list[float]] = {}
+    for case in cases:
+        found = trace(checkpoint, case.line.clean, strategy=Greedy(1) if checkpoint.config.has_decoder else None)
+        roles.append(tuple(role for view in found.attention_views() for role in head_roles(view)))
+        pair = _pair(found, case)
+        contributions = _contributions(found, case, pair[1] if pair else None)
+        for place, own in values["attribution"].items():
+            own.append(contributions.get(place, math.nan))
+        if pair:
+            pairs.append(pair)
+            places = [_patch_places(place, pair[0]) for place in values["estimated"]]
+            _extend(values["estimated"], values["estimated"], estimated_changes(*pair, places))
     if pairs:
-        strength = {head: abs(Spread.of(estimates[head]).mean) for head in heads}
+        strength = {head: abs(Spread.of(values["estimated"][head]).mean) for head in heads}
         best = sorted(heads, key=lambda head: -strength[head])[: max(0, largest)]
-        patched = {head: [] for head in best}
-        for done, (both, turn) in enumerate(pairs, start=len(cases) + 1):
-            changes = patched_changes(both, turn, [_patch_places(head, both, checkpoint) for head in best])
-            for head, value in zip(best, changes, strict=True):
-                patched[head].append(float(value))
-            report(done)
-    parts = [
-        PartOverLines(
-            *place,
-            attribution=Spread.of(attributions[place]),
-            estimated=Spread.of(estimates[place]),
-            patched=Spread.of(patched.get(place, ())),
-        )
-        for place in attributions
-    ]
+        for pair in pairs:
+            changes = patched_changes(*pair, [_patch_places(head, pair[0]) for head in best])
+            _extend(values["patched"], best, changes)
+    spreads = {name: {place: Spread.of(own) for place, own in by_place.items()} for name, by_place in values.items()}
+    parts = [PartOverLines(*place, *(spreads[name][place] for name in _MEASURED)) for place in values["patched"]]
     for index, of_head in enumerate(zip(*roles, strict=True)):
-        found = summarise(of_head)
-        score = Spread.of(role.scores.get(found.role, math.nan) for role in of_head)
-        parts[index] = replace(parts[index], role=found.role, share=found.shares.get(found.role, math.nan), score=score)
-    gap = Spread.of(one.clean - one.corrupted for one in said)
-    return PromptBatch(tuple(parts), tuple(said), gap)
+        whole = summarise(of_head)
+        score = Spread.of(role.scores.get(whole.role, math.nan) for role in of_head)
+        parts[index] = replace(parts[index], role=whole.role, share=whole.shares.get(whole.role, math.nan), score=score)
+    return PromptBatch(tuple(parts), Spread.of(turn.clean - turn.corrupt for _, turn in pairs))
 
 
-class _Measured(NamedTuple):
-    said: LineResult
-    attribution: Mapping[Head, float]
-    roles: tuple[HeadRole, ...]
-    pair: tuple[Contrast, Turn] | None
+def _extend(values: dict[Head, list[float]], places: Iterable[Head], found: np.ndarray) -> None:
+    for place, value in zip(places, found.tolist(), strict=True):
+        values[place].append(value)
 
 
-def _measure_case(checkpoint: Checkpoint, case: Case) -> _Measured:
-    """Measure one line: in a decoder its next token, otherwise its blank or its class."""
-    config, line = checkpoint.config, case.line
-    found = trace(checkpoint, line.clean, strategy=Greedy(1) if config.has_decoder else None)
-    question, pair = prediction_rows(found), None
-    row, answer, other = question.rows[0], case.answer, case.other
-    if line.corrupted:
-        both = contrast(found, line.corrupted)
-        turn = replace_turn_tokens(both, both.turns[0], answer=answer, other=other)
-        pair, answer, other = (both, turn), turn.answer, turn.other
-    answer = question.ids[0] if answer is None else answer
-    parts = attribute(found, None if config.n_classes else row, token=answer, against=other)
-    stack = parts.question.stack
+def _pair(found: Trace, case: Case) -> tuple[Contrast, Turn] | None:
+    """Return both prompts with the compared token; ``None`` for a line without a corrupted prompt."""
+    if not case.line.corrupted:
+        return None
+    both = contrast(found, case.line.corrupted)
+    return both, replace_turn_tokens(both, both.turns[0], answer=case.answer, other=case.other)
+
+
+def _contributions(found: Trace, case: Case, turn: Turn | None) -> dict[Head, float]:
+    """Return what each part adds to d: of the next token in a decoder, else of the blank or the class."""
+    asked = prediction_rows(found)
+    answer, other = (turn.answer, turn.other) if turn else (case.answer, case.other)
+    row = None if found.checkpoint.config.n_classes else asked.rows[0]
+    parts = attribute(found, row, token=asked.ids[0] if answer is None else answer, against=other)
     added: dict[Head, float] = {}
     for part, value in zip(parts.parts, parts.values.tolist(), strict=True):
-        if part.head >= 0:
-            head = Head(stack, part.kind.removesuffix("_attention"), part.layer, part.head)
-            added[head] = value
+        if part.head >= 0 or part.kind == "feed_forward":
+            head = Head(parts.target.stack, part.kind.removesuffix("_attention"), part.layer, part.head)
             whole = head._replace(head=WHOLE)
-            added[whole] = added.get(whole, 0.0) + value
-        elif part == Part("feed_forward", part.layer):
-            added[Head(stack, part.kind, part.layer, WHOLE)] = value
-    show = config.class_names.__getitem__ if config.n_classes else checkpoint.tokenizer.display
-    d = (pair[1].clean, pair[1].corrupt) if pair else (parts.logit,)
-    said = LineResult(line, show(answer), "" if other is None else show(other), *d)
-    roles = tuple(role for view in found.attention_views() for role in head_roles(view))
-    return _Measured(said, added, roles, pair)
+            added[head] = value
+            added[whole] = value if head == whole else added.get(whole, 0.0) + value
+    return added
 
 
 def _whole_layers(checkpoint: Checkpoint) -> tuple[Head, ...]:
@@ -406,17 +312,11 @@ def _whole_layers(checkpoint: Checkpoint) -> tuple[Head, ...]:
     return (*found, *(Head(stack, "feed_forward", layer, WHOLE) for stack, layer in layers))
 
 
-def _patch_places(place: Head, both: Contrast, checkpoint: Checkpoint) -> list[Place]:
+def _patch_places(place: Head, both: Contrast) -> list[Place]:
     """Return what is patched for a head, or for a whole sub-layer."""
     if place.kind == "feed_forward":
         count, part = len(both.clean[place.stack]), place.kind
     else:
-        count, part = checkpoint.config.heads_in(place.stack), f"{place.kind}_heads"
-    return [
-        Place(place.stack, part, place.layer, index)
-        for index in (range(count) if place.head == WHOLE else (place.head,))
-    ]
-
-
-def _columns(name: str, spread: Spread) -> dict[str, object]:
-    return {f"{name}_{part}": value for part, value in spread._asdict().items()}
+        count, part = both.checkpoint.config.heads_in(place.stack), f"{place.kind}_heads"
+    indices = range(count) if place.head == WHOLE else (place.head,)
+    return [Place(place.stack, part, place.layer, index) for index in indices]

@@ -9,7 +9,6 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +21,8 @@ from transformer.files.checkpoints import Checkpoint, file_of_other_weights
 from transformer.files.layout import file_of_results, is_same_fingerprint
 from transformer.heads import annotated_words, induction, weight_patterns
 from transformer.heads.annotated_words import ARCS, PAIRS
-from transformer.heads.head_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
+from transformer.heads.head_roles import LEAST_CONSISTENT, MEASURES, ROLES, CorpusRoles, HeadRole
 from transformer.heads.induction import InductionTest
-from transformer.heads.role_measures import MEASURES, ROLES, HeadMeasures
 from transformer.heads.weight_patterns import Measure
 from transformer.runs.head_places import Head, all_heads
 from transformer.runs.readings import task_before
@@ -34,14 +32,6 @@ FILE = "head_roles.json"
 VERSION = 2
 _DIGITS = 6  # significant digits
 _FEWER = 4  # significant digits for the tests of the literature
-
-
-@dataclass(frozen=True)
-class SavedRoles:
-    """Contents of a file; ``sentence_file`` is the name of the file that the sentences came from."""
-
-    roles: CorpusRoles
-    sentence_file: str
 
 
 def thresholds() -> dict[str, float]:
@@ -71,7 +61,7 @@ def annotation_digest() -> str:
 
 
 def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> dict[str, Any]:
-    """Return what is written: plain values, numbers to six digits, ``null`` for undefined measures."""
+    """Return the file's content: plain values, numbers with six digits, ``null`` for undefined measures."""
     test, task = roles.induction, task_before(checkpoint)
     return {
         "version": VERSION,
@@ -91,23 +81,19 @@ def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -
 
 
 def save_corpus_roles(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> Path:
-    """Write ``head_roles.json`` into the checkpoint's directory, all or nothing; return its path.
+    """Write ``head_roles.json`` into the checkpoint's directory, complete or not at all; return its path.
 
-    The same checkpoint and sentences give the same bytes on the same machine.
+    Each head has a line of its own, so that two files can be compared line by line. The same checkpoint and sentences
+    give the same bytes on the same machine.
     """
-    return write_heads(checkpoint, FILE, as_json(checkpoint, roles, sentence_file=sentence_file))
-
-
-def write_heads(checkpoint: Checkpoint, file: str, values: Mapping[str, Any]) -> Path:
-    """Write a JSON object beside the weights, its "heads" last and one per line, for comparison."""
+    values, path = as_json(checkpoint, roles, sentence_file=sentence_file), file_of_results(checkpoint.path, FILE)
     front = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in values.items() if name != "heads"]
     rows = ",\n".join(f"  {json.dumps(head)}" for head in values["heads"])
-    path = file_of_results(checkpoint.path, file)
     write_text(path, "\n".join(["{", *front, ' "heads": [', rows, " ]", "}"]) + "\n")
     return path
 
 
-def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
+def load_corpus_roles(checkpoint: Checkpoint) -> CorpusRoles | None:
     """Load what ``save_corpus_roles`` wrote for exactly this checkpoint; ``None`` if there is no file.
 
     Raises:
@@ -128,9 +114,10 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
             and (values["induction"] is None or values["induction"].get("lengths") == lengths)
         )
         if is_same_fingerprint(found, checkpoint.fingerprint) and same:
-            return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
+            return _roles_from(checkpoint, values)
     except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
-        raise broken_file(checkpoint, FILE, error) from error
+        problem = f"{FILE} of {checkpoint.name} is not a complete file of head roles ({text_of(error)})."
+        raise CheckpointError(problem) from error
     if not is_same_fingerprint(found, checkpoint.fingerprint):
         raise file_of_other_weights(checkpoint, FILE, found)
     raise CheckpointError(f"{FILE} of {checkpoint.name} was made with other definitions of the roles; it is not used.")
@@ -146,34 +133,25 @@ def best_alignment(checkpoint: Checkpoint) -> int | None:
     except CheckpointError:
         return None
     layers = defaultdict(list)
-    for role in saved.roles.of("decoder", "cross") if saved else ():
+    for role in saved.of("decoder", "cross") if saved else ():
         layers[role.layer].append(role.scores["monotone"])
     steady = {layer: float(np.nanmean(scores)) for layer, scores in layers.items()}
     return max(steady, key=steady.__getitem__, default=None)
 
 
-def broken_file(checkpoint: Checkpoint, file: str, what: Exception) -> CheckpointError:
-    """Return the error for a ``file`` beside the weights that cannot be read."""
-    return CheckpointError(f"{file} of {checkpoint.name} is not a complete file of head roles ({text_of(what)}).")
-
-
-def _head_as_json(head: CorpusRole) -> dict[str, Any]:
+def _head_as_json(head: HeadRole) -> dict[str, Any]:
     """Return one head as JSON values; a measure is [score, chance, least, rows]."""
-    measured = head.measured
     return {
         **head.place._asdict(),
         "role": head.role,
         "sentences": head.n_sentences,
         "shares": _all_rounded(head.shares),
         "scores": _all_rounded(head.scores),
-        "counts": dict(head.counts),
         "measures": {
             name: [*(_round(value, _FEWER) for value in (one.score, one.chance, one.least)), one.rows]
-            for name, one in measured.measures.items()
+            for name, one in head.measures.items()
         },
-        "where": dict(measured.where),
-        "profile": _all_rounded(measured.profile, _FEWER),
-        "error_rates": _all_rounded(measured.error_rates, _FEWER),
+        "where": {name: one.offset for name, one in head.measures.items() if one.offset is not None},
     }
 
 
@@ -183,33 +161,25 @@ def _roles_from(checkpoint: Checkpoint, values: dict[str, Any]) -> CorpusRoles:
         raise ValueError(f"it lists {len(heads)} heads, which are not the {len(expected)} of this model in their order")
     test = None
     if (said := values["induction"]) is not None:
-        scores = ({head.place: head.scores[name] for head in heads} for name in ("induction", "previous_random"))
-        test = InductionTest(tuple(said["lengths"]), said["seed"], said["chance"], *scores)
+        test = InductionTest(tuple(said["lengths"]), said["seed"], said["chance"])
     counts = (int(values["sentences"]), int(values["skipped"]))
     return CorpusRoles(heads, *counts, str(values["sentence_digest"]), test)
 
 
-def _head_from(values: dict[str, Any]) -> CorpusRole:
+def _head_from(values: dict[str, Any]) -> HeadRole:
+    measures, where = values["measures"], {name: int(offset) for name, offset in values["where"].items()}
     _check_known("a role", (values["role"], *values["shares"]), ROLES)
-    return CorpusRole(
+    _check_known("a measure", measures, MEASURES)
+    return HeadRole(
         *(values[name] for name in Head._fields),
         role=values["role"],
         shares=_numbers(values["shares"]),
         scores=_numbers(values["scores"]),
-        counts={name: int(count) for name, count in values["counts"].items()},
         n_sentences=int(values["sentences"]),
-        measured=_measured_from(values),
-    )
-
-
-def _measured_from(values: dict[str, Any]) -> HeadMeasures:
-    measures = values["measures"]
-    _check_known("a measure", measures, MEASURES)
-    return HeadMeasures(
-        {name: Measure(*map(float, numbers), int(rows)) for name, (*numbers, rows) in measures.items()},
-        {name: int(offset) for name, offset in values["where"].items()},
-        {int(offset): float(weight) for offset, weight in values["profile"].items()},
-        _numbers(values["error_rates"]),
+        measures={
+            name: Measure(float(score), float(chance), float(least), int(rows), where.get(name))
+            for name, (score, chance, least, rows) in measures.items()
+        },
     )
 
 
@@ -222,8 +192,8 @@ def _numbers(values: Mapping[str, float | None]) -> dict[str, float]:
     return {name: math.nan if value is None else float(value) for name, value in values.items()}
 
 
-def _all_rounded(values: Mapping[Any, float], digits: int = _DIGITS) -> dict[str, float | None]:
-    return {str(name): _round(value, digits) for name, value in values.items()}
+def _all_rounded(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {name: _round(value) for name, value in values.items()}
 
 
 def _round(value: float, digits: int = _DIGITS) -> float | None:

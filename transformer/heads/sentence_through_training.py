@@ -1,8 +1,7 @@
 """One sentence through training: outputs and attention maps of the model at several snapshots.
 
-``development``: every snapshot reads exactly the tokens of the finished model's trace (teacher forcing). So all maps
-have the same rows and columns, and a change comes from the model. The text that a snapshot would generate by itself is
-included.
+Every snapshot reads exactly the tokens of the finished model's trace (teacher forcing), so all maps have the same rows
+and columns, and a change comes from the model. The text that a snapshot would generate by itself is included.
 """
 
 import math
@@ -16,8 +15,7 @@ import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.model_card import checkpoint_step
-from transformer.files.once import once
-from transformer.files.snapshots import snapshot, snapshot_steps
+from transformer.files.snapshots import snapshot_steps
 from transformer.heads.weight_patterns import counted_rows
 from transformer.interventions.experiment import same_tokens
 from transformer.predictions.answer_probabilities import entropy, prediction_rows
@@ -43,10 +41,10 @@ class Moment:
         uncertainty: Entropy of its predictions in bits, averaged over these tokens; at most log₂ of the vocabulary size
             (or of the number of classes).
         views: All its attention.
-        typed_log_probability: Mean log p per token where there is no output: of the text that a decoder-only model
-            reads, or of the finished model's predictions; NaN if there is an output.
+        typed_log_probability: Mean log p per token if there is no output, either of the text that a decoder-only model
+            reads or of the finished model's predictions; NaN if there is an output.
         is_cut: Whether ``text`` ended at a limit, not by itself.
-        has_random_weights: Whether it is the model before any training (``transformer.untrained``).
+        has_random_weights: Whether it is the model before any training (``transformer.files.untrained``).
     """
 
     step: int | None
@@ -70,11 +68,7 @@ class Moment:
         Raises:
             KeyError: If the model lacks the layer.
         """
-        return self._views_by_layer[stack, layer, kind]
-
-    @once
-    def _views_by_layer(self) -> dict[tuple[str, int, str], AttentionView]:
-        return {(view.stack, view.layer, view.kind): view for view in self.views}
+        return {(view.stack, view.layer, view.kind): view for view in self.views}[stack, layer, kind]
 
 
 def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
@@ -85,19 +79,6 @@ def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
     own = checkpoint_step(checkpoint.path)
     earlier = [step for step in snapshot_steps(checkpoint.path) if own is None or step < own]
     return (*earlier, own) if earlier else ()
-
-
-def development(checkpoint: Checkpoint, sentence: str, target: str | None = None) -> tuple[Moment, ...]:
-    """Run ``sentence`` at every training step, with the finished model's output or ``target``.
-
-    Raises:
-        InputError: If the model cannot take a text.
-        CheckpointError: If a snapshot is broken.
-    """
-    trace = trace_sentence(checkpoint, sentence, target)
-    *earlier, own = training_steps(checkpoint) or (None,)
-    moments = [moment_of(snapshot(checkpoint, step), step, trace) for step in earlier]
-    return (*moments, moment_of(checkpoint, own, trace))
 
 
 def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace, *, max_new_tokens: int | None = None) -> Moment:
@@ -166,8 +147,8 @@ def shared_words(text: str, other: str) -> tuple[tuple[str, bool], ...]:
     """Split ``text`` into pieces, and mark those that ``other`` has in the same order.
 
     Pieces are words and punctuation marks, each with the space before it. They are matched by longest blocks (Ratcliff
-    & Obershelp 1988), or one by one in texts of the same length if this leaves no more pieces unmarked: of two swapped
-    words, both have changed, and not the word between them.
+    & Obershelp 1988), or, in texts of the same length, place by place if that marks at least as many: if two words are
+    swapped, both count as changed, not the word between them.
     """
     pieces, others = _PIECES.findall(text), _PIECES.findall(other)
     words, other_words = [piece.strip() for piece in pieces], [piece.strip() for piece in others]

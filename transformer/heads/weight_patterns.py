@@ -22,7 +22,7 @@ is assigned to a specific relative position". They found −1 and +1; here every
     score(d) = share of the rows i, among those that may attend to i + d, in which argmax_j α_ij = i + d
 
 A special token does not count as a neighbour: if it is at i + d, row i is skipped, as at the edge of the text. In short
-sentences these are a tenth of all rows, so counting them would fail every head that ignores special tokens. The
+sentences such rows are a tenth of all, so that if they counted, every head that ignores special tokens would fail. The
 score of a head is that of its best offset among those that at least half of all rows have: in short sentences, a head
 with its weight on the first token would otherwise look like one with a large offset. A window counts the rows whose
 argmax is at one of three neighbouring offsets, all of which the row has, with a fourth key to choose ("the last three
@@ -60,12 +60,14 @@ class Measure:
         score: Score over ``rows`` rows (or arcs, or words).
         chance: Score of attention without a preference.
         least: Least score at which the head has the role.
+        offset: The offset of "offset", and the first one of "window".
     """
 
     score: float
     chance: float
     least: float
     rows: int
+    offset: int | None = None
 
     @property
     def strength(self) -> float:
@@ -103,26 +105,27 @@ class Count:
 
     @property
     def shares(self) -> np.ndarray:
-        """Return the mean over the rows, [head, place]; NaN if there were none."""
+        """Return the mean over the rows, [head, kind]; NaN if there were none."""
         return self.total / np.where(self.rows > 0, self.rows, np.nan)
 
     @property
     def chances(self) -> np.ndarray:
-        """Return the chance level, [place]."""
+        """Return the chance level, [kind]."""
         return self.chance / np.where(self.rows > 0, self.rows, np.nan)
 
-    def measure(self, head: int, least: float, *, place: int = 0) -> Measure:
+    def measure(self, head: int, least: float, *, place: int = 0, offset: int | None = None) -> Measure:
         """Return the measure of one head, with the threshold ``least``."""
-        return Measure(float(self.shares[head, place]), float(self.chances[place]), least, int(self.rows[place]))
+        share, chance = float(self.shares[head, place]), float(self.chances[place])
+        return Measure(share, chance, least, int(self.rows[place]), offset)
 
 
 Counts = Mapping[str, Count]
 
 
-def add_counts(one: Counts, other: Counts) -> dict[str, Count]:
-    """Add counts by name; a name that one of them lacks keeps the other's count."""
-    names = dict.fromkeys((*one, *other))
-    return {name: one[name] + other[name] if name in one and name in other else (one | other)[name] for name in names}
+def add_counts(total: dict[str, Count], found: Counts) -> None:
+    """Add the counts that were ``found`` in one more sentence to ``total``, by name."""
+    for name, count in found.items():
+        total[name] = total[name] + count if name in total else count
 
 
 def counted_rows(view: AttentionView) -> np.ndarray:
@@ -151,7 +154,7 @@ def special_tokens(tokens: TokenSequence) -> np.ndarray:
 
 
 def sink_tokens(tokens: TokenSequence) -> np.ndarray:
-    """Return a mask of the special tokens on which heads rest, i.e. all but blanks: [position]."""
+    """Return a mask of the special tokens that are sinks, i.e. all but blanks: [position]."""
     return np.array([token.is_sink for token in tokens], dtype=bool)
 
 
@@ -163,7 +166,7 @@ def padding_tokens(tokens: TokenSequence) -> np.ndarray:
 LEAST_SHARE = 0.5  # at least half of the attention goes there …
 LEAST_LIFT = 1.5  # … and at least 1.5 times as much as with evenly spread attention
 LEAST_ROWS = 3  # fewer rows with a choice in one sentence are not enough for a role
-_NEEDED = ("previous", "next", "same", "repeated")  # rows without such a key are left out of the mean
+NEEDED = ("previous", "next", "same", "repeated")  # rows of one sentence without such a key do not count
 
 
 def patterns(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[str, np.ndarray]:
@@ -200,9 +203,14 @@ def patterns(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[s
     }
 
 
-def count(view: AttentionView, cells: np.ndarray, rows: np.ndarray) -> Count:
-    """Count the weight that ``rows``, [query], give to the cells of a mask, [query, key]."""
-    chance = (cells & view.allowed).sum(axis=1) / keys_allowed(view)
+def count(view: AttentionView, cells: np.ndarray, rows: np.ndarray, *, needed: bool = False) -> Count:
+    """Count the weight that ``rows``, [query], give to the cells of a mask, [query, key].
+
+    ``needed`` leaves out the rows that may attend to no such cell.
+    """
+    allowed = (cells & view.allowed).sum(axis=1)
+    rows = rows & (allowed > 0) if needed else rows
+    chance = allowed / keys_allowed(view)
     total = np.where(cells, view.weights, 0.0).sum(axis=-1)[:, rows].sum(axis=1)
     return Count.of(total, chance[rows].sum(), rows.sum())
 
@@ -212,38 +220,20 @@ def patterns_of(view: AttentionView) -> dict[str, np.ndarray]:
     return patterns(view.query, view.key, cross=view.kind == "cross")
 
 
-def sentence_counts(view: AttentionView) -> dict[str, Count]:
-    """Count each kind of position in one sentence; one with fewer than three rows has no rows at all.
-
-    Rows of padding, and rows with at most one allowed key, do not count. For neighbours, the token itself and repeated
-    tokens, only rows count that have such a key.
-    """
-    counted, found = counted_rows(view), {}
-    for name, cells in patterns_of(view).items():
-        if name == "after_repeated":  # only causal attention can use it: ``sentence_roles``
-            continue
-        possible = (cells & view.allowed).any(axis=1)
-        rows = counted & possible if name in _NEEDED else counted
-        enough = rows.sum() >= LEAST_ROWS and (possible & rows).any()
-        found[name] = count(view, cells, rows & enough)
-    return found
-
-
 def place_counts(view: AttentionView) -> dict[str, Count]:
     """Count kinds of position over the tokens of the text alone, to be added over sentences.
 
-    These are "sink" (in causal attention including the first position), "delimiter" (punctuation), "repeated" or
-    "diagonal", and "rare".
+    The kinds are "sink" (which in causal attention includes the first position), "delimiter" (punctuation), "repeated"
+    or "diagonal", and "rare".
     """
-    rows, places = word_rows(view), patterns_of(view)
+    rows, special, places = word_rows(view), special_tokens(view.key), patterns_of(view)
     sink = places["sink"] | places["first"] if view.is_causal else places["sink"]
     found = {"sink": count(view, sink, rows), "delimiter": count(view, places["punctuation"], rows)}
     if view.kind == "cross":
         return {**found, "diagonal": count(view, places["diagonal"], rows)}
-    again = places["repeated"]
-    found["repeated"] = count(view, again, rows & (again & view.allowed).any(axis=1))
-    if not special_tokens(view.key).all():
-        rarest = int(np.where(special_tokens(view.key), -1, np.array(view.key.ids)).argmax())
+    found["repeated"] = count(view, places["repeated"], rows, needed=True)
+    if not special.all():
+        rarest = int(np.where(special, -1, np.array(view.key.ids)).argmax())
         seen = rows & view.allowed[:, rarest]
         hit = (view.weights.argmax(axis=-1) == rarest) & seen
         found["rare"] = Count.of(hit.sum(axis=-1), (seen / keys_allowed(view)).sum(), seen.sum())
@@ -272,11 +262,7 @@ OFFSETS = tuple(range(-MAX_OFFSET, MAX_OFFSET + 1))
 
 
 def positional_counts(view: AttentionView) -> dict[str, Count]:
-    """Count offsets in the self-attention of one sentence.
-
-    "offset" and "profile" are keyed by offset, "window" by its first offset. The profile is the mean weight at a
-    distance, Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance).
-    """
+    """Count in the self-attention of one sentence "offset" by offset, and "window" by its first offset."""
     n_queries, n_keys = view.allowed.shape
     queries, offsets = np.arange(n_queries), np.array(OFFSETS)
     keys = queries[None, :] + offsets[:, None]  # [offset, query]
@@ -287,40 +273,30 @@ def positional_counts(view: AttentionView) -> dict[str, Count]:
     hit = (best[:, None, :] == keys[None]) & has
     evenly = 1 / keys_allowed(view)
     offset = Count(hit.sum(axis=-1).astype(float), (has * evenly).sum(axis=-1), has.sum(axis=-1))
-    weights = np.where(has, view.weights[:, queries, keys], 0.0).sum(axis=-1)
     triples = range(len(OFFSETS) - WINDOW + 1)
     choice = keys_allowed(view) > WINDOW
     has_all = np.stack([has[d : d + WINDOW].all(axis=0) & choice for d in triples])  # [window, query]
     hits = np.stack([hit[:, d : d + WINDOW].any(axis=1) for d in triples], axis=1) & has_all
     window = Count(hits.sum(axis=-1).astype(float), (has_all * evenly).sum(axis=-1) * WINDOW, has_all.sum(axis=-1))
-    return {"offset": offset, "profile": Count(weights, offset.chance, offset.rows), "window": window}
+    return {"offset": offset, "window": window}
 
 
-def positional_measures(counts: Counts, head: int) -> tuple[dict[str, Measure], dict[str, int]]:
-    """Return "offset", "same" and "window" of one head, and the best offsets of "offset" and "window".
-
-    "same" is offset 0, the token itself.
-    """
+def positional_measures(counts: Counts, head: int) -> dict[str, Measure]:
+    """Return "offset" and "window" of one head, at its best offsets, and "same", the token itself."""
     itself = OFFSETS.index(0)
     offset, window = counts["offset"], counts["window"]
     common = offset.rows >= 0.5 * offset.rows.max()
-    measures, where = {}, {}
+    measures = {}
     if offset.rows[itself]:
         measures["same"] = offset.measure(head, LEAST_ON_OFFSET, place=itself)
     common[itself] = False
     if (place := _best(offset, head, common)) is not None:
-        measures["offset"], where["offset"] = offset.measure(head, LEAST_ON_OFFSET, place=place), OFFSETS[place]
+        measures["offset"] = offset.measure(head, LEAST_ON_OFFSET, place=place, offset=OFFSETS[place])
     common = window.rows >= max(1, 0.5 * window.rows.max())
     if (place := _best(window, head, common)) is not None:
         least = max(LEAST_ON_OFFSET, LEAST_WINDOW_LIFT * float(window.chances[place]))
-        measures["window"], where["window"] = window.measure(head, least, place=place), OFFSETS[place]
-    return measures, where
-
-
-def profile(counts: Counts, head: int) -> dict[int, float]:
-    """Return offset → mean weight, for the offsets that any row has."""
-    shares, rows = counts["profile"].shares[head], counts["profile"].rows
-    return {offset: float(share) for offset, share, count in zip(OFFSETS, shares, rows, strict=True) if count}
+        measures["window"] = window.measure(head, least, place=place, offset=OFFSETS[place])
+    return measures
 
 
 def _best(found: Count, head: int, common: np.ndarray) -> int | None:

@@ -7,12 +7,12 @@ corrupted prediction:
 
     recovered share = (d(patched) − d(corrupt)) / (d(clean) − d(corrupt)),   d = logit(answer) − logit(other)
 
-0: as corrupted as before; 1: as if nothing had been corrupted. Many locations are tested in one pass (``sweep``), whose
-first row is the clean sentence: every other row is patched from it at another location.
+At 0, the prediction is as corrupted as before; at 1, it is as if nothing had been corrupted. Many locations are tested
+in one pass (``sweep``), whose first row is the clean sentence: every other row is patched from it at another location.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,8 +22,8 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import Experiment, experiment
-from transformer.interventions.sweep import Replacement, Text, n_rows, sweep
-from transformer.predictions.quantity import logits_at
+from transformer.predictions.sweep import Replacement, Text, n_rows, sweep
+from transformer.predictions.target import logits_at, shown_word
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
@@ -86,9 +86,9 @@ class Contrast:
 
     @property
     def carried_turns(self) -> tuple[Turn, ...]:
-        """The turns to which attention has to carry the difference; all, if there are none.
+        """The turns at which only attention can bring the difference; all turns if there are none.
 
-        A decoder-only model reads the swapped token and predicts the next one at the same position.
+        They exclude the turns of a decoder-only model that read a swapped token themselves.
         """
         swapped = () if "encoder" in self.clean else self.differing["decoder"]
         return tuple(turn for turn in self.turns if turn.row not in swapped) or self.turns
@@ -97,7 +97,7 @@ class Contrast:
     def most_changed_turn(self) -> Turn:
         """The word that the corrupted run predicts differently, by the largest change of clean − corrupt.
 
-        A part of a word is taken only if no whole word changes, and an unchanged prediction if none changes.
+        It is a part of a word only if no whole word changes, and an unchanged prediction only if no prediction changes.
         """
         turns = self.carried_turns
         changed = [turn for turn in turns if turn.corrupt < 0 <= turn.clean]
@@ -106,18 +106,17 @@ class Contrast:
 
     def display(self, id: int) -> str:
         """Return how an output token, or a class, is displayed."""
-        names = self.checkpoint.config.class_names
-        return names[id] if self.checkpoint.config.n_classes else self.checkpoint.tokenizer.display(id)
+        return shown_word(self.checkpoint, id)
 
     def _is_word(self, id: int) -> bool:
-        """Whether an output begins a word and is more than a letter, as far as a single token can tell."""
+        """Return whether an output begins a word and is more than a letter, as far as a single token can tell."""
         if self.checkpoint.config.n_classes:
             return True
         display = self.checkpoint.tokenizer.display(id)
         return display.startswith("·") and len(display) > 2
 
     def tokens(self, stack: str, turn: Turn) -> TokenSequence:
-        """Return the clean tokens that can affect a turn, those of the decoder only up to its row."""
+        """Return the clean tokens that can affect a turn: in the decoder, only those up to its row."""
         tokens = self.clean[stack]
         return TokenSequence(tokens.tokens[: turn.row + 1], tokens.name) if stack == "decoder" else tokens
 
@@ -190,24 +189,21 @@ def replace_turn_tokens(contrast: Contrast, turn: Turn, *, answer: int | None = 
 
 def token_places(contrast: Contrast, turn: Turn, stack: str) -> list[list[Place]]:
     """Return every part of every layer at every token: [part and layer][token]."""
-    model = contrast.checkpoint.model
-    cross = stack == "decoder" and "encoder" in contrast.clean
-    parts = [part for part in PARTS if part != "cross_attention" or cross]
-    n_layers, n_tokens = len(getattr(model, stack).layers), len(contrast.tokens(stack, turn))
-    return [
-        [Place(stack, part, layer, token) for token in range(n_tokens)] for part in parts for layer in range(n_layers)
-    ]
+    return _places(contrast, stack, PARTS, len(contrast.tokens(stack, turn)))
 
 
 def head_places(contrast: Contrast, stack: str) -> list[list[Place]]:
     """Return every head of every layer, at all positions: [kind and layer][head]."""
-    checkpoint = contrast.checkpoint
+    return _places(contrast, stack, HEADS, contrast.checkpoint.config.heads_in(stack))
+
+
+def _places(contrast: Contrast, stack: str, parts: Iterable[str], count: int) -> list[list[Place]]:
     cross = stack == "decoder" and "encoder" in contrast.clean
-    n_layers, n_heads = len(getattr(checkpoint.model, stack).layers), checkpoint.config.heads_in(stack)
+    n_layers = len(contrast.checkpoint.model.get_submodule(stack).layers)
     return [
-        [Place(stack, part, layer, head) for head in range(n_heads)]
-        for part in HEADS
-        if part == "self_heads" or cross
+        [Place(stack, part, layer, index) for index in range(count)]
+        for part in parts
+        if cross or not part.startswith("cross")
         for layer in range(n_layers)
     ]
 
@@ -289,7 +285,7 @@ def logits_of(contrast: Contrast, turn: Turn) -> Tensor:
 
 
 def _texts(contrast: Contrast, turn: Turn) -> list[Text]:
-    """Return the clean and the corrupted text, that of the decoder up to the row of the turn."""
+    """Return the clean and the corrupted text; the decoder's part ends at the row of the turn."""
     lengths = {stack: len(contrast.tokens(stack, turn)) for stack in contrast.clean}
     return [
         {stack: tokens.ids[: lengths[stack]] for stack, tokens in read.items()}

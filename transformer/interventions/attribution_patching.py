@@ -7,8 +7,8 @@ patching", Nanda 2023; Syed et al. 2024, "Attribution Patching Outperforms Autom
 
 with the activations ``a`` of the run that is patched, and the gradient there. The estimate is good where F is nearly
 linear between ``a`` and ``a′`` and poor where a softmax saturates or a norm rescales, so its largest values are worth
-measuring (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``: its gradient there is 0
-and predicts nothing.
+measuring (``recovered_shares``, ``importance_by_chunks``). A divergence has its minimum at ``a``: its gradient there is
+0 and predicts nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,9 +18,10 @@ import torch
 from torch import Tensor
 
 from transformer.interventions.activation_patching import Contrast, Place, Turn, logits_of, probe_of
-from transformer.interventions.head_importance import HeadImportance, Importance, answer_log_p, context_of
+from transformer.interventions.head_importance import HeadImportance, Importance, context_of
 from transformer.models import Model
 from transformer.predictions.answer_probabilities import prediction_rows
+from transformer.predictions.target import log_probabilities
 from transformer.probes import Edit, record
 from transformer.runs.autograd import gradients, gradients_begin_at
 from transformer.runs.head_places import Head, all_heads
@@ -28,17 +29,17 @@ from transformer.runs.traces import Trace
 
 
 def estimated_shares(contrast: Contrast, turn: Turn, places: Sequence[Sequence[Place]]) -> np.ndarray:
-    """Estimate ``recovered``: [row, column], as ``places``; NaN if the two runs do not differ."""
-    changes = estimated_changes(contrast, turn, [place for row in places for place in row])
+    """Estimate ``recovered_shares``: [row, column], as ``places``; NaN if the two runs do not differ."""
+    changes = estimated_changes(contrast, turn, [(place,) for row in places for place in row])
     return turn.share(changes).reshape(len(places), -1)
 
 
-def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -> np.ndarray:
-    """Estimate what patching each location adds to logit(answer) − logit(other): [place].
+def estimated_changes(contrast: Contrast, turn: Turn, experiments: Sequence[Sequence[Place]]) -> np.ndarray:
+    """Estimate ``patched_changes``: what each experiment adds to logit(answer) − logit(other).
 
     ``a`` is from the corrupted run, ``a′`` from the clean one, F = logit(answer) − logit(other).
     """
-    names = {probe_of(place) for place in places}
+    names = {probe_of(place) for places in experiments for place in places}
     with gradients(), record(embeddings_as_leaves(contrast.checkpoint.model), names) as both:
         slopes = slopes_of(turn.difference(logits_of(contrast, turn)[1]), both.tensors)
     with torch.no_grad():
@@ -46,7 +47,7 @@ def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -
             name: ((own[0] - own[1]) * slopes[name][1]).flatten(1).double().sum(dim=1)
             for name, own in both.tensors.items()
         }  # [position] or [head]
-    return np.array([float(sums[probe_of(place)][place.index]) for place in places])
+    return np.array([sum(float(sums[probe_of(place)][place.index]) for place in places) for places in experiments])
 
 
 def estimated_importance(trace: Trace) -> Importance:
@@ -57,7 +58,7 @@ def estimated_importance(trace: Trace) -> Importance:
     read = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
     with gradients(), record(embeddings_as_leaves(model), set(names.values())) as recording:
         logits = torch.atleast_2d(model(*(torch.tensor([ids], device=model.device) for ids in read))[0])
-        log_p = answer_log_p(trace, logits[list(question.rows)])
+        log_p = log_probabilities(trace.checkpoint, logits[list(question.rows)])
         number = log_p.gather(-1, torch.tensor(question.ids, device=model.device)[:, None]).sum()
         slopes = slopes_of(number, recording.tensors)
     with torch.no_grad():

@@ -1,9 +1,9 @@
 """Direct contribution of a part to a logit, compared with the effect of removing it.
 
-Attribution holds everything else fixed. If a part is really removed, it is also missing in the input of all later
-parts, and those often compensate ("self-repair": McGrath et al. 2023, "The Hydra Effect"; Rushing & Nanda 2024). Both
-runs are sums over the same parts, so the difference can be accounted for exactly: effect of removing = contribution of
-the part − Σ over all other parts of how much more they contribute now.
+Attribution holds everything else fixed. If a part is really removed, it is also missing from the input of all later
+parts, which often compensate ("self-repair": McGrath et al. 2023, "The Hydra Effect"; Rushing & Nanda 2024). Both runs
+are sums over the same parts, so the difference can be accounted for exactly: effect of removing = contribution of the
+part − Σ over all other parts of how much more they contribute now.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +17,8 @@ from torch import Tensor
 from transformer.attribution.attention_trust import spearman
 from transformer.attribution.direct_logit_attribution import Attribution, attribution_of
 from transformer.interventions.experiment import Experiment
-from transformer.interventions.sweep import Replacement, n_rows, sweep, text_of
 from transformer.layers.residual_stream import Part
+from transformer.predictions.sweep import Replacement, n_rows, sweep, text_of
 from transformer.runs.traces import Trace
 
 TOKENS_PER_PASS = 256  # rows × tokens; everything that a pass computes is recorded
@@ -27,7 +27,7 @@ WAYS = ("zero", "mean", "patch")
 
 @dataclass(frozen=True)
 class RemovedParts:
-    """Effects of removing parts one at a time, at the rows of the question.
+    """Effects of removing parts one at a time, at the rows of the target.
 
     Attributes:
         attribution: Attribution of the whole run.
@@ -79,6 +79,12 @@ def is_removable(part: Part) -> bool:
     return part.head >= 0 or part.kind in ("token", "feed_forward")
 
 
+def strongest_removable(attribution: Attribution, most: int) -> tuple[Part, ...]:
+    """Return the removable parts that contribute most, of either sign, in the order of the forward pass."""
+    found = [part for part in attribution.strongest(len(attribution.parts)) if is_removable(part)][:most]
+    return tuple(part for part in attribution.parts if part in found)
+
+
 def remove_parts(
     trace: Trace,
     attribution: Attribution,
@@ -99,12 +105,12 @@ def remove_parts(
     Raises:
         ValueError: If a part cannot be removed.
     """
-    model, question = trace.checkpoint.model, attribution.question
+    model, target = trace.checkpoint.model, attribution.target
     parts = tuple(part for part in attribution.parts if is_removable(part)) if parts is None else tuple(parts)
     if wrong := [part for part in parts if not is_removable(part) or part not in attribution.parts]:
         raise ValueError(f"{wrong[0]} cannot be removed; choose a head, a feed-forward layer or the token's embedding")
     ways = WAYS if second is not None else WAYS[:2]
-    stack, rows = question.stack, list(question.rows)
+    stack, rows = target.stack, list(target.rows)
     upto = range(rows[0] + 1) if stack == "decoder" else [t.index for t in trace.tokens(stack) if not t.is_padding]
 
     def replacement(part: Part, way: str) -> Replacement:
@@ -121,7 +127,7 @@ def remove_parts(
     fit = max(1, n_rows(model, text_of(trace), tokens=TOKENS_PER_PASS) - 1)
     for found in sweep(model, [text_of(trace)], tasks, rows=fit, names=model.probes, edits=trace.run.edits):
         of_rows = [
-            attribution_of(model, partial(_row, found.tensors, row), question, edited=bool(trace.run.edits))
+            attribution_of(model, partial(_row, found.tensors, row), target, edited=bool(trace.run.edits))
             for row in range(len(found.logits))
         ]
         logits += [of_rows[0].logit - one.logit for one in of_rows[1:]]
@@ -135,7 +141,7 @@ def remove_parts(
 
 
 def _row(tensors: Mapping[str, Tensor], row: int, name: str) -> np.ndarray:
-    """Return one text of a batch; what is the same for all texts (an encoding of positions) has one row."""
+    """Return one text of a batch; a tensor that all texts share (an encoding of positions) has one row."""
     tensor = tensors[name]
     return tensor[row if len(tensor) > 1 else 0].numpy(force=True)
 

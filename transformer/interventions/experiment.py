@@ -22,26 +22,17 @@ from transformer.predictions.answer_probabilities import (
     prediction_rows,
     read_answer,
 )
-from transformer.predictions.comparison import (
-    Alignment,
-    MapDifference,
-    Shift,
-    StreamSimilarity,
-    align,
-    compared_attention,
-    difference_map,
-    head_differences,
-    largest_shift,
-    stream_similarity,
-)
+from transformer.predictions.comparison import head_differences
+from transformer.predictions.sweep import text_of
+from transformer.predictions.target import shown_word
 from transformer.probes import Edit, record
-from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import Decoding, decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
+from transformer.runs.edit_specs import edits_from
 from transformer.runs.edits import check_edits
 from transformer.runs.head_places import Head
 from transformer.runs.inputs import padding_ids, prompt_ids, prompt_of, source_tensor, target_ids
-from transformer.runs.mask_edits import no_padding_mask
+from transformer.runs.recorded import Recorded
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import add_predicted_output, trace_of
@@ -57,7 +48,7 @@ class CandidateChange(NamedTuple):
 
 
 class Expectation(NamedTuple):
-    """The most likely token in one row of both runs, each with its probability there.
+    """The most likely token in one row of each run, with its probability there.
 
     ``read`` is the token that the row reads, ``position`` its position.
     """
@@ -70,25 +61,8 @@ class Expectation(NamedTuple):
     position: int
 
 
-class ChangeOfAnswer:
-    """Log probabilities of the tokens of one output, ``before`` and ``after`` a change, in nats: [token]."""
-
-    before: np.ndarray
-    after: np.ndarray
-
-    @property
-    def change(self) -> float:
-        """Σ log p of the original output after − before, in nats; below 0 if it has become less likely."""
-        return float((self.after - self.before).sum())
-
-    @property
-    def factor(self) -> float:
-        """Factor by which the probability of the whole original output is multiplied."""
-        return float(np.exp(self.change))
-
-
 @dataclass(frozen=True)
-class Experiment(ChangeOfAnswer):
+class Experiment:
     """An ``original`` and a ``changed`` run; each comparison is computed once, when it is first read.
 
     >>> import transformer
@@ -119,8 +93,7 @@ class Experiment(ChangeOfAnswer):
     @cached_property
     def same_tokens(self) -> bool:
         """Whether both runs read the same tokens, so that their rows correspond one to one."""
-        pairs = [(getattr(run, side) for run in (self.original, self.changed)) for side in ("source", "target")]
-        return all((one and one.ids) == (other and other.ids) for one, other in pairs)
+        return text_of(self.original) == text_of(self.changed)
 
     @property
     def before(self) -> np.ndarray:
@@ -131,6 +104,16 @@ class Experiment(ChangeOfAnswer):
     def after(self) -> np.ndarray:
         """Log probability of the same tokens in the changed run, in nats: [token]."""
         return self._compared[1]
+
+    @property
+    def change(self) -> float:
+        """Σ log p of the original output after − before, in nats; below 0 if it has become less likely."""
+        return float((self.after - self.before).sum())
+
+    @property
+    def factor(self) -> float:
+        """Factor by which the probability of the whole original output is multiplied."""
+        return float(np.exp(self.change))
 
     @property
     def kl(self) -> np.ndarray:
@@ -207,61 +190,26 @@ class Experiment(ChangeOfAnswer):
         (before, chances_before), (after, chances_after) = self._most_likely
         rows = [int(row) for row in np.argsort(-self.kl, kind="stable")]
         other = [row for row in rows if before[row] != after[row]]
-        read = self.original.tokens(self.original.stacks[-1])
-        display = self.original.checkpoint.tokenizer.display
-        return tuple(
-            Expectation(
-                read[self.asked.rows[row]].display,
-                display(before[row]),
-                float(chances_before[row]),
-                display(after[row]),
-                float(chances_after[row]),
-                self.asked.rows[row],
-            )
-            for row in (other or rows)[:shown]
-        )
-
-    def alignment(self, stack: str) -> Alignment:
-        """Return the corresponding tokens of ``stack``; all tokens if both runs read the same ones."""
-        return align(self.original.tokens(stack), self.changed.tokens(stack))
-
-    def map_difference(self, head: Head, other: Head | None = None) -> MapDifference:
-        """Return the attention map of a head in the changed run minus that in the original.
-
-        Args:
-            head: The head in the original run.
-            other: The head in the changed run, if it is a different one.
-        """
-        views = [
-            compared_attention(run, one.stack, one.layer, one.kind)
-            for run, one in ((self.original, head), (self.changed, other or head))
-        ]
-        return difference_map(*views, head=head.head, second_head=(other or head).head)
-
-    def head_differences(self, stack: str, kind: str = "self") -> np.ndarray:
-        """Return the Jensen–Shannon divergence between each head's two maps in bits, [layer, head]."""
-        return self._head_differences[stack, kind]
+        read, display = self.original.tokens(self.original.stacks[-1]), self.original.checkpoint.tokenizer.display
+        found = []
+        for row in (other or rows)[:shown]:
+            was = display(before[row]), float(chances_before[row])
+            now = display(after[row]), float(chances_after[row])
+            found.append(Expectation(read[self.asked.rows[row]].display, *was, *now, self.asked.rows[row]))
+        return tuple(found)
 
     @cached_property
-    def _head_differences(self) -> dict[tuple[str, str], np.ndarray]:
+    def head_differences(self) -> dict[tuple[str, str], np.ndarray]:
+        """Jensen–Shannon divergence between each head's two maps in bits, [layer, head], by stack and kind."""
         kinds = [kind for kind in self.original.attention_kinds() if kind in self.changed.attention_kinds()]
         return {kind: head_differences(self.original, self.changed, *kind) for kind in kinds}
-
-    def largest_shift(self, head: Head) -> Shift | None:
-        """Return the row of a head that attends most clearly to another token in the changed run, if any."""
-        views = (compared_attention(run, head.stack, head.layer, head.kind) for run in (self.original, self.changed))
-        return largest_shift(*views, head=head.head)
-
-    def stream_similarity(self, stack: str) -> StreamSimilarity:
-        """Return the cosine between residual streams of corresponding tokens, layer by layer."""
-        return stream_similarity(self.original, self.changed, stack)
 
     @cached_property
     def most_changed_head(self) -> Head | None:
         """Return the head whose two maps differ most; ``None`` if no tokens correspond."""
         found = [
             (float(far), Head(stack, kind, layer, head))
-            for (stack, kind), distances in self._head_differences.items()
+            for (stack, kind), distances in self.head_differences.items()
             for (layer, head), far in np.ndenumerate(distances)
             if not np.isnan(far)
         ]
@@ -276,11 +224,10 @@ class Experiment(ChangeOfAnswer):
         ]
         chosen = self.asked.ids[step]
         best = {int(id) for row in rows for id in row.argsort()[::-1][:shown]} | {chosen}
-        checkpoint = self.original.checkpoint
-        names = checkpoint.config.class_names
-        display = names.__getitem__ if names else checkpoint.tokenizer.display
-        ordered = sorted(best, key=lambda id: -rows[0][id])
-        return tuple(CandidateChange(display(id), *(float(row[id]) for row in rows), id == chosen) for id in ordered)
+        return tuple(
+            CandidateChange(shown_word(self.original.checkpoint, id), *(float(row[id]) for row in rows), id == chosen)
+            for id in sorted(best, key=lambda id: -rows[0][id])
+        )
 
     def _log_probabilities(self, asked: PredictionRows) -> list[np.ndarray]:
         """Return the log probabilities of everything possible in the rows of ``asked``, for both runs."""
@@ -318,21 +265,18 @@ def experiment(
         InputError: If the model cannot take the sentence.
         NotFiniteError: If an activation of either run is NaN or infinite, so that nothing can be compared.
     """
-    edits = tuple(edits)
-    if sentence is not None and keep_answer:
-        changed = _same_answer(trace, sentence, edits, checkpoint or trace.checkpoint)
-        for run in (trace, changed):
-            run.check_finite()
-        return Experiment(trace, changed, strategy, same_answer=True)
-    if sentence is not None:
-        run = replace(trace.run, checkpoint=checkpoint or trace.checkpoint, edits=edits, sentence=sentence, target=None)
+    edits, checkpoint = tuple(edits), checkpoint or trace.checkpoint
+    if sentence is not None and not keep_answer:
+        run = replace(trace.run, checkpoint=checkpoint, edits=edits, sentence=sentence, target=None)
         return Experiment(trace, trace_of(run), strategy)
     changed = trace
-    if edits or (checkpoint is not None and checkpoint is not trace.checkpoint):
+    if sentence is not None:
+        changed = _same_answer(trace, sentence, edits, checkpoint)
+    elif edits or checkpoint is not trace.checkpoint:
         changed = same_tokens(trace, edits, checkpoint=checkpoint)
     for run in (trace, changed):
         run.check_finite()
-    return Experiment(trace, changed, strategy)
+    return Experiment(trace, changed, strategy, same_answer=sentence is not None)
 
 
 def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpoint | None = None) -> Trace:
@@ -344,27 +288,13 @@ def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpo
     return _record_again(replace(trace, run=run))
 
 
-def without_unit(trace: Trace, stack: str, layer: int, unit: int) -> Trace:
-    """Run the same tokens with one feed-forward unit at 0 for every token."""
-
-    def silence(hidden: torch.Tensor) -> torch.Tensor:
-        kept = torch.ones(hidden.shape[-1], dtype=hidden.dtype, device=hidden.device)
-        kept[unit] = 0
-        return hidden * kept
-
-    return same_tokens(trace, [Edit(f"{stack}.layers.{layer}.feed_forward.hidden", silence)])
-
-
 def _record_again(read: Trace) -> Trace:
     """Return a trace with the activations that its run has over its own tokens."""
     checkpoint, edits = read.checkpoint, read.run.edits
     check_edits(checkpoint.model.probes, edits)
     sequences = [tokens for tokens in (read.source, read.target) if tokens is not None]
     inputs = [torch.tensor([tokens.ids], device=checkpoint.model.device) for tokens in sequences]
-    with torch.inference_mode(), record(edits) as recording:
-        checkpoint.model(*inputs)
-        activations = activations_of(checkpoint.model, recording)
-    return replace(read, activations=activations)
+    return replace(read, activations=Recorded(checkpoint.model, inputs, edits))
 
 
 def _same_answer(trace: Trace, sentence: str, edits: tuple[Edit, ...], checkpoint: Checkpoint) -> Trace:
@@ -485,11 +415,10 @@ def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingD
 def without_padding_mask(checkpoint: Checkpoint) -> list[Edit]:
     """Return edits that let every attention layer attend to padding."""
     config = checkpoint.config
-    kinds = [("encoder", "self")] if config.has_encoder else []
+    kinds = ["encoder.*.self"] if config.has_encoder else []
     if config.has_decoder:
-        kinds.append(("decoder", "cross" if config.has_encoder else "self"))
-    n_layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers}
-    return [no_padding_mask(stack, layer=layer, kind=kind) for stack, kind in kinds for layer in range(n_layers[stack])]
+        kinds.append("decoder.*.cross" if config.has_encoder else "decoder.*.self")
+    return edits_from(checkpoint, [f"mask:{kind}=no_padding" for kind in kinds])
 
 
 def _padded_logits(trace: Trace, count: int, edits: Sequence[Edit]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Importance of heads for an output: every head is removed once, many heads in one pass (``sweep``).
+"""Importance of heads for an output: every head is removed once, many heads per pass (``sweep``).
 
 "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §3) does it one head at a time.
 """
@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from transformer.config import ModelConfig
-from transformer.interventions.experiment import ChangeOfAnswer, experiment
-from transformer.interventions.sweep import Replacement, sweep, text_of
+from transformer.interventions.experiment import Experiment, experiment
 from transformer.predictions.answer_probabilities import prediction_rows
-from transformer.runs.decoding_state import writable
+from transformer.predictions.sweep import Replacement, sweep, text_of
+from transformer.predictions.target import log_probabilities
 from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import Head, all_heads
 from transformer.runs.traces import Trace
@@ -44,11 +43,6 @@ class Importance:
     heads: tuple[Head, ...]
     measured: tuple[HeadImportance, ...]
 
-    @property
-    def complete(self) -> bool:
-        """Whether every head was measured."""
-        return len(self.measured) == len(self.heads)
-
     def table(self, stack: str, kind: str, what: str = "change") -> np.ndarray:
         """Return ``change`` or ``kl`` as [layer, head]; NaN if a head was not measured."""
         places = [place for place in self.heads if (place.stack, place.kind) == (stack, kind)]
@@ -66,7 +60,6 @@ def head_importance(
     *,
     rows: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-    cancelled: Callable[[], bool] | None = None,
 ) -> Importance:
     """Measure the importance of all heads for the output in ``trace``.
 
@@ -74,7 +67,6 @@ def head_importance(
         trace: The recorded pass.
         rows: Heads per pass; by default as many as fit (``sweep``).
         progress: Called as ``progress(done, total)`` after every pass.
-        cancelled: If it returns true after a pass, the remaining heads are left out.
     """
     heads = all_heads(trace.checkpoint.config)
     measured: list[HeadImportance] = []
@@ -82,8 +74,6 @@ def head_importance(
         measured += part
         if progress is not None:
             progress(len(measured), len(heads))
-        if cancelled is not None and cancelled():
-            break
     return Importance(heads, tuple(measured))
 
 
@@ -97,19 +87,14 @@ def importance_by_chunks(
     model, ids = trace.checkpoint.model, torch.tensor(question.ids, device=trace.checkpoint.model.device)
     variants = [[removed_head(head, model.config)] for head in heads]
     for found in sweep(model, [text_of(trace)], variants, positions=question.rows, rows=rows, edits=trace.run.edits):
-        before, after = answer_log_p(trace, found.logits).split([1, len(found.logits) - 1])  # [head, token, vocabulary]
+        log_p = log_probabilities(trace.checkpoint, found.logits)  # [head, token, vocabulary]
+        before, after = log_p.split([1, len(log_p) - 1])
         change = (after - before).gather(-1, ids[None, :, None].expand(len(after), -1, -1)).sum(dim=(1, 2))
         terms = torch.where(before > -torch.inf, before.exp() * (before - after), 0.0)  # avoids −∞ − (−∞)
         divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0)
         otherwise = (after.argmax(dim=-1) != before.argmax(dim=-1)).any(dim=-1)
         numbers = zip(change.tolist(), divergence.tolist(), otherwise.tolist(), strict=True)
         yield tuple(HeadImportance(next(left), *measured) for measured in numbers)
-
-
-def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:
-    """Return log p of everything possible, as in ``PredictionRows.log_probabilities``."""
-    checkpoint = trace.checkpoint
-    return (writable(logits, checkpoint.framing.never) if checkpoint.config.has_decoder else logits).log_softmax(dim=-1)
 
 
 def context_of(head: Head) -> str:
@@ -124,25 +109,9 @@ def removed_head(head: Head, config: ModelConfig) -> Replacement:
     return Replacement(context_of(head), head.head, 0.0)
 
 
-@dataclass(frozen=True)
-class HeadEffect(ChangeOfAnswer):
-    """Log p of an output with a head (``before``) and without it (``after``), in nats: [token].
+def head_effect(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> Experiment:
+    """Run the model over the tokens of ``trace`` again, with one head's context set to 0 before W_O.
 
-    The output is the one that the whole model gave; it is not generated again. If it is empty, nothing was predicted.
-    ``displays`` are its tokens (or the class). ``change`` is below 0 if the head helped.
+    As in "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3).
     """
-
-    displays: tuple[str, ...]
-    before: np.ndarray
-    after: np.ndarray
-
-
-def head_effect(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> HeadEffect:
-    """Run the model over the tokens of ``trace`` again, with one head zeroed.
-
-    "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3): the head's context is set to 0 before W_O.
-    """
-    effect = experiment(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
-    if effect.asked.predicts_nothing:  # a masked-token model without a blank has no output that a head could help
-        return HeadEffect((), np.zeros(0), np.zeros(0))
-    return HeadEffect(effect.asked.displays, effect.before, effect.after)
+    return experiment(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])

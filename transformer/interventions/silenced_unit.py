@@ -1,11 +1,13 @@
-"""What one hidden unit of a feed-forward layer changes: a second run, in which it is 0 at every token."""
+"""What one hidden unit changes: the same text with the unit at 0 at every token."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from transformer.interventions.experiment import without_unit
-from transformer.predictions.answer_probabilities import PredictionRows, prediction_rows, softmax
+from transformer.predictions.answer_probabilities import prediction_rows
+from transformer.predictions.sweep import Replacement, sweep, text_of
+from transformer.predictions.target import log_probabilities
 from transformer.runs.traces import Trace
 
 
@@ -18,9 +20,7 @@ class WithAndWithout(NamedTuple):
 
 def unit_effect(trace: Trace, stack: str, layer: int, unit: int, *, position: int) -> WithAndWithout:
     """Return the probability of every class, or every next token at ``position``: [class] or [vocabulary]."""
-    return WithAndWithout(
-        *(_probabilities(run, stack, position) for run in (trace, without_unit(trace, stack, layer, unit)))
-    )
+    return WithAndWithout(*_probabilities(trace, stack, layer, unit, [position])[:, 0])
 
 
 def unit_effect_on_output(trace: Trace, stack: str, layer: int, unit: int) -> WithAndWithout | None:
@@ -28,11 +28,12 @@ def unit_effect_on_output(trace: Trace, stack: str, layer: int, unit: int) -> Wi
     rows = prediction_rows(trace) if f"{trace.stacks[-1]}.logits" in trace else None
     if rows is None or not rows.rows or rows.predicts_nothing:
         return None
-    runs = trace, without_unit(trace, stack, layer, unit)
-    return WithAndWithout(*(np.exp(rows.chosen(rows.log_probabilities(run))) for run in runs))
+    return WithAndWithout(*map(rows.chosen, _probabilities(trace, stack, layer, unit, rows.rows)))
 
 
-def _probabilities(run: Trace, stack: str, position: int) -> np.ndarray:
-    if run.checkpoint.config.n_classes:
-        return softmax(run.values("classifier.logits"))
-    return np.exp(PredictionRows(f"{stack}.logits", (position,), (), ()).log_probabilities(run)[0])
+def _probabilities(trace: Trace, stack: str, layer: int, unit: int, positions: Sequence[int]) -> np.ndarray:
+    """Return the probabilities with the unit and without it: [2, position, vocabulary or class]."""
+    silence = Replacement(f"{stack}.layers.{layer}.feed_forward.hidden", (slice(None), unit), 0.0)
+    texts, edits = [text_of(trace)], trace.run.edits
+    (found,) = sweep(trace.checkpoint.model, texts, [[silence]], positions=positions, edits=edits)
+    return log_probabilities(trace.checkpoint, found.logits.double()).exp().numpy(force=True)

@@ -1,9 +1,9 @@
 """What steering does to an output, beside random directions of the same length.
 
-A vector that is long enough changes any output, so an effect counts only if it is larger, or another one, than those of
-random directions of the same length at the same layer. Several of them show how much chance alone varies. Even then the
-effect shows only that the later layers read something along this direction. It does not show that the model uses the
-direction by itself, nor that the direction means what its two prompts or its word suggest.
+A vector that is long enough changes any output, so an effect counts only if it is larger than the effects of random
+directions of the same length at the same layer, or of another kind. Several of them show how much chance alone varies.
+Even then the effect shows only that the later layers read something along this direction. It does not show that the
+model uses the direction by itself, nor that the direction means what its two prompts or its word suggest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from transformer.errors import InputError
 from transformer.interventions.experiment import Experiment, experiment
-from transformer.runs.directions import Steering, direction_of, ordinary_positions, random_direction
+from transformer.predictions.target import shown_word
+from transformer.runs.directions import Steering, direction_of, random_direction
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.edits import steer
 from transformer.runs.traces import Trace
@@ -51,7 +52,6 @@ class SteeringEffect:
     Attributes:
         edit: The edit whose effect this is.
         length: |c| · ‖d‖, the length of what is added.
-        stream: Mean length of the residual stream there in the original run.
         before: The output that the original model generates.
         steered: The effect of the direction.
         controls: The effects of the random directions.
@@ -59,7 +59,6 @@ class SteeringEffect:
 
     edit: EditSpec
     length: float
-    stream: float
     before: str
     steered: Steered
     controls: tuple[Steered, ...]
@@ -81,7 +80,7 @@ class SteeringEffect:
 
 def steering_effect(
     trace: Trace,
-    edit: EditSpec | str,
+    text: str,
     *,
     seeds: Sequence[int] = SEEDS,
     progress: Callable[[int, int], None] | None = None,
@@ -97,7 +96,7 @@ def steering_effect(
 
     Args:
         trace: The original run.
-        edit: An edit of the action "steer" (``transformer.runs.edit_specs``).
+        text: An edit of the action "steer" (``transformer.runs.edit_specs``).
         seeds: Seeds of the random directions.
         progress: Called as ``progress(done, total)`` after every direction.
 
@@ -106,7 +105,7 @@ def steering_effect(
         ValueError: If the edit does not fit the model, or is of another action.
         NotFiniteError: If a steered run has numbers that are not finite.
     """
-    edit = EditSpec.parse(edit) if isinstance(edit, str) else edit
+    edit = EditSpec.parse(text)
     if edit.action != "steer" or edit.layer is None:
         raise ValueError(f"{edit} does not steer; write an edit like steer:decoder.1.residual=4 word Paris")
     edit.check(trace.checkpoint.config)
@@ -126,10 +125,7 @@ def steering_effect(
         found.append(_effect(seed, run))
         if progress is not None:
             progress(len(found), len(vectors))
-    stream = trace.values(f"{edit.stack}.layers.{edit.layer}.residual.in")[ordinary_positions(trace, edit.stack)]
-    lengths = np.linalg.norm(stream.astype(np.float64), axis=-1)
-    size = abs(steering.strength) * length
-    return SteeringEffect(edit, size, float(lengths.mean()), before, found[0], tuple(found[1:]))
+    return SteeringEffect(edit, abs(steering.strength) * length, before, found[0], tuple(found[1:]))
 
 
 def _effect(seed: int | None, run: Experiment) -> Steered:
@@ -137,6 +133,5 @@ def _effect(seed: int | None, run: Experiment) -> Steered:
     before, after = (np.exp(run.asked.log_probabilities(one)) for one in (run.original, run.changed))
     gains = (after - before).mean(axis=0)  # [vocabulary] or [class]
     most = int(gains.argmax())
-    names = checkpoint.config.class_names
-    display = names[most] if names else checkpoint.tokenizer.display(most)
-    return Steered(seed, run.change, run.mean_kl, display, float(gains[most]), run.answer_after.text)
+    gained = shown_word(checkpoint, most), float(gains[most])
+    return Steered(seed, run.change, run.mean_kl, *gained, run.answer_after.text)

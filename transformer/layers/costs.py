@@ -1,4 +1,4 @@
-"""Number and values of a model's parameters, by block and part."""
+"""Number and values of a model's parameters, by part."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,73 +18,50 @@ _SUBLAYERS = {
 }
 
 
-@dataclass(frozen=True)
-class Cost:
-    """Number of trained ``parameters`` in one part of one block.
-
-    A shared matrix counts where it is first used.
-    """
-
-    block: str
-    part: str
-    parameters: int
-
-
-def parameter_costs(model: Model) -> tuple[Cost, ...]:
-    """Return the number of trained parameters by block and part, in the order of the forward pass."""
-    parts = list(_parts(model))
-    named = {id(module) for _, _, module in parts}
+def parameter_costs(model: Model) -> Counter[str]:
+    """Return the trained parameters of each kind of part; a shared matrix counts at its first use."""
+    costs: Counter[str] = Counter()
     counted: set[int] = set()
-    costs = []
-    for block, part, module in parts:
-        inner = [child for child in module.modules() if child is not module and id(child) in named]
-        theirs = {id(p) for child in inner for p in child.parameters()}
-        own = {id(p): p.numel() for p in module.parameters() if id(p) not in theirs | counted}
+    for part, module in _parts(model):
+        own = {id(parameter): parameter.numel() for parameter in module.parameters() if id(parameter) not in counted}
         counted |= own.keys()
-        costs.append(Cost(block, part, sum(own.values())))
-    return _merge_costs(costs)
+        costs[part] += sum(own.values())
+    return costs
 
 
-def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
-    """Yield (block, part, module) in the order of the forward pass; a part may be nested in another.
+def shares_of_parts(model: Model) -> dict[str, float]:
+    """Return the share of all parameters that each kind of part has, from 0 to 1, the largest first."""
+    costs = parameter_costs(model)
+    return {part: count / costs.total() for part, count in costs.most_common() if count}
 
-    Each module comes once: encoder and decoder may share their table, but each has its own ``Embedding`` around it.
-    """
+
+def _parts(model: Model) -> Iterator[tuple[str, nn.Module]]:
+    """Yield (part, module) in the order of the forward pass, each part before the module that contains it."""
     for name in ("encoder", "decoder"):
         stack = getattr(model, name, None)
         if stack is None:
             continue
-        yield f"{name} embedding", "embedding", stack.embedding
         for encoding in (stack.embedding.position_encoding, stack.position_bias):
             if encoding is not None:
-                yield f"{name} embedding", "positions", encoding
-        for index, layer in enumerate(stack.layers):
-            block = f"{name} layer {index}"
-            for sublayer in _SUBLAYERS:
+                yield "positions", encoding
+        yield "embedding", stack.embedding
+        for layer in stack.layers:
+            for sublayer, part in _SUBLAYERS.items():
                 if getattr(layer, sublayer, None) is not None:
-                    yield block, _SUBLAYERS[sublayer], getattr(layer, sublayer)
+                    yield part, getattr(layer, sublayer)
             for child in layer.children():
                 if isinstance(child, LayerNorm | RMSNorm):
-                    yield block, type(child).__name__, child
-            yield block, REST, layer
+                    yield type(child).__name__, child
+            yield REST, layer
         if stack.final_norm is not None:
-            yield f"{name} final norm", type(stack.final_norm).__name__, stack.final_norm
+            yield type(stack.final_norm).__name__, stack.final_norm
         if getattr(stack, "vocabulary_projection", None) is not None:
-            yield "projection", "projection", stack.vocabulary_projection
+            yield "projection", stack.vocabulary_projection
     if getattr(model, "classifier", None) is not None:
-        yield "classifier", "projection", model.classifier
+        yield "projection", model.classifier
     if getattr(model, "next_sentence", None) is not None:
-        yield "next-sentence head", "next-sentence head", model.next_sentence
-    yield "everything else", REST, model
-
-
-def _merge_costs(costs: list[Cost]) -> tuple[Cost, ...]:
-    """Merge costs into one entry per (block, part), in the order of their first appearance."""
-    sums: Counter[tuple[str, str]] = Counter()
-    for cost in costs:
-        sums[cost.block, cost.part] += cost.parameters
-    order = list(dict.fromkeys(block for block, _ in sums))
-    return tuple(Cost(*key, sums[key]) for key in sorted(sums, key=lambda key: order.index(key[0])))
+        yield "next-sentence head", model.next_sentence
+    yield REST, model
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The rows of the embedding matrix E that a text looks up, and what one lookup consists of.
+"""The rows of the embedding matrix E that a text looks up, and the steps of one lookup.
 
     x = one-hot(id) · E      1 × vocabulary times vocabulary × model: row ``id`` of E
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.runs.next_sentence import sentence_letters
+from transformer.runs.next_sentence import letters_of
 from transformer.runs.traces import Trace
 
 
@@ -52,7 +52,7 @@ def embedding_table(checkpoint: Checkpoint, stack: str) -> np.ndarray:
 
 
 def lookup(trace: Trace, stack: str, token: int) -> Lookup:
-    """Return what the lookup of one token consists of.
+    """Return every step of the lookup of one token.
 
     Args:
         trace: The recorded run of a model that reads text.
@@ -70,7 +70,7 @@ def lookup(trace: Trace, stack: str, token: int) -> Lookup:
         recorded=trace.values(probe)[token],
         scale=getattr(trace.checkpoint.model, stack).embedding.scale,
         probe=probe,
-        segment=sentence_letters(trace)[token] if segment in trace else "",
+        segment=letters_of(trace)[token] if segment in trace else "",
         segment_length=float(np.linalg.norm(trace.values(segment)[token])) if segment in trace else 0.0,
     )
 

@@ -90,7 +90,7 @@ def nearest_tokens(checkpoint: Checkpoint, stack: str, id: int, *, count: int = 
 
 @dataclass(frozen=True)
 class WordAnalogy:
-    """What a − b + c is near to.
+    """The rows of E that are nearest to a − b + c.
 
     Attributes:
         nearest: The nearest rows of E, nearest first; those of the three words are left out.

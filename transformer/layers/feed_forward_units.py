@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.guests.output_heads import TokenHead
-from transformer.layers.norms import denominators, norm_parameters
+from transformer.guests.read_out import ReadOut, read_out_of
+from transformer.layers.norms import carry_through_norm, denominators
 from transformer.runs.traces import Trace
 
 
@@ -72,14 +72,14 @@ class UnitWords:
 
 def why_no_words(checkpoint: Checkpoint, stack: str) -> str | None:
     """Return why the output of units cannot be read as words in this stack; ``None`` if it can."""
-    module = getattr(checkpoint.model, stack)
-    if isinstance(getattr(module, "vocabulary_projection", None), TokenHead):
+    found = _words_of(checkpoint, stack)
+    if found is not None and found.kind == "token head":
         return (
             "In this model, a separate head, norm(f(x W + b)), lies between the residual stream and the "
             "words. It is not linear: the effect of one unit on a logit depends on all others and cannot be "
             "given alone."
         )
-    if not hasattr(module, "vocabulary_projection") and getattr(module.embedding, "projection", None) is not None:
+    if found is None and checkpoint.model.get_submodule(stack).embedding.projection is not None:
         return (
             "In this model, the rows of the embedding matrix are shorter than the vectors of the residual "
             "stream, so a unit cannot be compared with a row."
@@ -95,7 +95,6 @@ def unit_words(
     *,
     units: Sequence[int],
     words: int = 5,
-    vocabulary: tuple[np.ndarray, bool] | None = None,
 ) -> tuple[UnitWords, ...]:
     """Return the words that each of ``units`` makes more and less likely at one token, by the direct path.
 
@@ -104,8 +103,6 @@ def unit_words(
     layers is left out. In a stack without an output vocabulary (a translation encoder, a classifier) the vector is
     compared with the embedding rows: (h · w) · E[id] / ‖E[id]‖. If a model scales or caps its logits, effects are
     scaled but not capped. Requires that ``why_no_words`` returns ``None``.
-
-    ``vocabulary`` is the result of ``vocabulary_matrix`` for the stack, if it is at hand.
     """
     checkpoint, prefix = trace.checkpoint, f"{stack}.layers.{layer}.feed_forward"
     units = list(units)
@@ -113,7 +110,7 @@ def unit_words(
     hidden = trace.values(f"{prefix}.hidden")[position, units]
     added = hidden[:, None] * output_vectors(checkpoint, stack, layer, units)  # [unit, model]
     lengths = [float(length) for length in np.linalg.norm(added, axis=-1)]
-    matrix, writes = vocabulary or vocabulary_matrix(checkpoint, stack)
+    matrix, writes = vocabulary_matrix(checkpoint, stack)
     if writes:
         added = direct_path(trace, stack, layer, position, added)
     effects = added @ matrix.T
@@ -143,14 +140,15 @@ def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, b
     If it does not, these are the rows of the embedding, normalised to length 1. The matrix includes the factor by which
     some families first multiply the residual stream (T5).
     """
-    module = getattr(checkpoint.model, stack)
-    writes = hasattr(module, "vocabulary_projection")
-    weight = (module.vocabulary_projection if writes else module.embedding.table).weight.detach().cpu().numpy()
-    if writes:
-        weight = weight * getattr(module.vocabulary_projection, "scale", 1.0)
-    else:
-        weight = weight / np.maximum(np.linalg.norm(weight, axis=-1, keepdims=True), 1e-12)
-    return weight, writes
+    if (found := _words_of(checkpoint, stack)) is not None:
+        return found.head.weight.detach().cpu().numpy() * found.scale, True
+    weight = checkpoint.model.get_submodule(stack).embedding.table.weight.detach().cpu().numpy()
+    return weight / np.maximum(np.linalg.norm(weight, axis=-1, keepdims=True), 1e-12), False
+
+
+def _words_of(checkpoint: Checkpoint, stack: str) -> ReadOut | None:
+    """Return how a stack's logits of words are computed; ``None`` for a stack without any."""
+    return None if checkpoint.config.n_classes else read_out_of(checkpoint.model, stack)
 
 
 def direct_path(trace: Trace, stack: str, layer: int, position: int | np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -158,18 +156,18 @@ def direct_path(trace: Trace, stack: str, layer: int, position: int | np.ndarray
 
     ``position`` is that of all vectors, or one per vector.
 
-    Each LayerNorm on the path is linear if the μ and σ of this run are held fixed: v → γ · (v − mean(v)) / √(σ² + ε);
-    an RMSNorm subtracts nothing: v → γ · v / √(mean(x²) + ε).
+    Each norm on the path is linear if the σ of this run is held fixed (``carry_through_norm``):
 
     - Pre-norm: the norm after this layer's feed-forward, if any (Gemma 2), and the final norm.
     - Post-norm: this layer's feed-forward norm and all norms of later layers.
 
-    All parts of the residual stream together give exactly the logits (except the β, which belong to no part).
+    All parts of the residual stream together give exactly the logits, except for the β of the norms, which belong to no
+    part.
     """
     for name in norms_on_the_way(trace, stack, layer):
-        gain, bias, _ = norm_parameters(trace.checkpoint, name)
-        centre = 0.0 if bias is None else vectors.mean(axis=-1, keepdims=True)
-        vectors = gain * (vectors - centre) / np.reshape(denominators(trace, name)[position], (-1, 1))
+        norm = trace.checkpoint.model.get_submodule(name)
+        sigma = np.reshape(denominators(norm, name, trace.values)[position], (-1, 1)).astype(vectors.dtype)
+        vectors = carry_through_norm(vectors, norm, sigma)
     return vectors
 
 

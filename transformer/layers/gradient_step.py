@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from transformer.errors import InputError
 from transformer.guests.half_precision import widen
 from transformer.models import Model
 from transformer.runs.traces import Trace
@@ -50,8 +51,8 @@ class TrainingStep:
         moved: ‖E_after[i] − E_before[i]‖.
         by_lookup: Part of a step of plain gradient descent that comes through the rows that were looked up; exactly 0
             for every other row.
-        by_projection: Part through the projection to the vocabulary, which multiplies its input by *every* row;
-            ``None`` for a classifier, which has none.
+        by_projection: Part that comes through the projection to the vocabulary, which multiplies its input by *every*
+            row; ``None`` for a classifier, which has no such projection.
         read: Token ids whose rows were looked up in this matrix (by both stacks if they share it).
         n_asked: Number of predictions that the loss is averaged over.
     """
@@ -88,7 +89,12 @@ def training_step(
     of ``trace`` (its own output, or the given target). A masked-token model predicts its blanks or, if the sentence has
     none, the token at position ``masked``, which is masked first. A classifier predicts the class ``label`` (default:
     the one that it chose). Padding is left out.
+
+    Raises:
+        InputError: If the model predicts nothing, so that there is no loss.
     """
+    if trace.checkpoint.config.encodes_sentences:
+        raise InputError(f"{trace.checkpoint.name} has no output head: it predicts nothing, so it has no training loss")
     if not rate > 0:
         raise ValueError(f"rate is {rate}; a learning rate is greater than 0")
     if optimizer not in OPTIMIZERS:
@@ -144,9 +150,7 @@ def _example(trace: Trace, *, masked: int, label: int | None) -> tuple[tuple[Ten
                 raise ValueError(f"masked is {masked}; this sentence has the positions 0 to {len(source) - 1}")
             labels[masked], source[masked] = source[masked], trace.checkpoint.special.mask
         return (torch.tensor([source]),), torch.tensor([labels])
-    pairs = [(r, n) for r, n in zip(trace.target, trace.prediction, strict=True) if r.role != "pad"]
-    target = torch.tensor([[read.id for read, _ in pairs]])
-    labels = torch.tensor([[IGNORED if following.role == "pad" else following.id for _, following in pairs]])
+    target, labels = torch.tensor([trace.target.ids]), torch.tensor([trace.prediction.ids])
     return (target,) if source is None else (torch.tensor([source]), target), labels
 
 

@@ -31,7 +31,7 @@ class LayerPart:
 
 
 def anatomy(model: Model, stack: str, layer: int) -> tuple[LayerPart, ...]:
-    """Return the parts of layer ``layer`` of ``stack``, in the order in which readers need them."""
+    """Return the parts of one layer: order of its norms, norm, positions, attention, feed-forward, size."""
     whole = getattr(model, stack)
     block = whole.layers[layer]
     return (
@@ -105,15 +105,15 @@ def _stretched_by(attention: nn.Module) -> str:
 
 def _attention(attention: nn.Module) -> LayerPart:
     n_heads, width = attention.n_heads, attention.d_head
-    keys = getattr(attention, "n_key_heads", n_heads)
+    keys = n_heads // attention.heads_a_key
     product, radicand = r"Q K^\top", attention.scale**-2
     if abs(radicand - round(radicand)) > 1e-4 * radicand:
         product = rf"{attention.scale:.3g}\, {product}"
     elif attention.scale != 1:
         product = rf"\frac{{{product}}}{{\sqrt{{{round(radicand)}}}}}"
-    if (cap := getattr(attention, "score_cap", None)) is not None:
+    if (cap := attention.score_cap) is not None:
         product = rf"{cap:g} \tanh\big({product} / {cap:g}\big)"
-    window = getattr(attention, "window", None)
+    window = attention.window
     facts = (
         ("query heads", f"{n_heads} × {width}"),
         ("key and value heads", f"{keys} × {width}"),
@@ -122,7 +122,7 @@ def _attention(attention: nn.Module) -> LayerPart:
         ("W_O", _shape(attention.output_projection)),
         ("biases of Q, K, V", _yes(attention.query_projection.bias is not None)),
         ("bias of W_O", _yes(attention.output_projection.bias is not None)),
-        ("norms of queries and keys", _yes(getattr(attention, "query_norm", None) is not None)),
+        ("norms of queries and keys", _yes(attention.normalizes)),
         ("attends back by at most", "everything" if window is None else str(window)),
     )
     bias = " + b_O" if attention.output_projection.bias is not None else ""

@@ -4,13 +4,18 @@ The steps are in the order in which the model computes them: norm before the sub
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+from torch import Tensor, nn
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.guests.described_parts import not_exposed
-from transformer.layers.residual_stream import SubLayer, residual_identity, sublayers
+from transformer.layer_norm import RMSNorm
+from transformer.layers.residual_stream import SubLayer, Values, sublayers, summands
 from transformer.runs.traces import Trace
+
+Vectors = TypeVar("Vectors", np.ndarray, Tensor)  # [row, model]
 
 
 @dataclass(frozen=True)
@@ -61,25 +66,13 @@ class NormSteps:
 
     def columns(self, first: int, count: int) -> dict[str, np.ndarray]:
         """Return ``count`` dimensions from ``first`` on, one column per step."""
-        rows = slice(first, first + count)
+        columns = {"dimension": np.arange(len(self.x)), "x": self.x}
         if self.bias is None:
-            return {
-                "dimension": np.arange(len(self.x))[rows],
-                "x": self.x[rows],
-                "÷ √(mean(x²) + ε)": self.normalized[rows],
-                "γ": self.gain[rows],
-                "output": self.output[rows],
-            }
-        return {
-            "dimension": np.arange(len(self.x))[rows],
-            "x": self.x[rows],
-            "x − μ": (self.x - np.float32(self.mean))[rows],
-            "÷ √(σ² + ε)": self.normalized[rows],
-            "γ": self.gain[rows],
-            "β": self.bias[rows],
-            "output": self.output[rows],
-            "with (σ + ε)": self.textbook[rows],
-        }
+            columns |= {"÷ √(mean(x²) + ε)": self.normalized, "γ": self.gain, "output": self.output}
+        else:
+            columns |= {"x − μ": self.x - np.float32(self.mean), "÷ √(σ² + ε)": self.normalized, "γ": self.gain}
+            columns |= {"β": self.bias, "output": self.output, "with (σ + ε)": self.textbook}
+        return {name: column[first : first + count] for name, column in columns.items()}
 
     @property
     def largest_deviation(self) -> float:
@@ -111,7 +104,7 @@ def norm_steps(trace: Trace, name: str, position: int) -> NormSteps:
         mean=None if bias is None else float(trace.values(f"{name}.mean")[position]),
         std=std,
         epsilon=epsilon,
-        denominator=float(denominators(trace, name)[position]),
+        denominator=float(denominators(trace.checkpoint.model.get_submodule(name), name, trace.values)[position]),
         normalized=trace.values(f"{name}.normalized")[position],
         gain=gain,
         bias=bias,
@@ -121,11 +114,34 @@ def norm_steps(trace: Trace, name: str, position: int) -> NormSteps:
     )
 
 
-def denominators(trace: Trace, name: str) -> np.ndarray:
+def denominators(norm: nn.Module, name: str, values: Values) -> np.ndarray:
     """Return the recorded divisor of a norm, √(σ² + ε), or √(mean(x²) + ε) for an RMSNorm: [position]."""
-    if f"{name}.std" in trace:
-        return trace.values(f"{name}.std")
-    return np.sqrt(trace.values(f"{name}.mean_square") + trace.checkpoint.model.get_submodule(name).epsilon)
+    if isinstance(norm, RMSNorm):
+        return np.sqrt(values(f"{name}.mean_square").astype(np.float64) + norm.epsilon)
+    return values(f"{name}.std").astype(np.float64)
+
+
+def carry_through_norm(vectors: Vectors, norm: nn.Module, sigma: np.ndarray | float) -> Vectors:
+    """Carry vectors, [row, model], through a norm whose σ is held fixed: v → γ (v − mean(v)) / σ.
+
+    β belongs to no vector and is left out. RMSNorm does not subtract the mean.
+    """
+    centred = vectors if isinstance(norm, RMSNorm) else vectors - vectors.mean(axis=-1, keepdims=True)
+    return centred * _gain(norm, vectors) / sigma
+
+
+def carry_back_through_norm(directions: Vectors, norm: nn.Module, sigma: np.ndarray | float = 1.0) -> Vectors:
+    """Carry ``directions``, [row, model], from a norm's output back to its input, with σ fixed.
+
+    ⟨d, γ (x − μ)/σ⟩ = ⟨(γd − mean(γd))/σ, x⟩, because subtracting the mean is symmetric.
+    """
+    scaled = directions * _gain(norm, directions)
+    return (scaled if isinstance(norm, RMSNorm) else scaled - scaled.mean(axis=-1, keepdims=True)) / sigma
+
+
+def _gain(norm: nn.Module, like: Vectors) -> Vectors:
+    gain = norm.weight.detach()
+    return gain.to(like) if isinstance(like, Tensor) else gain.numpy(force=True).astype(like.dtype)
 
 
 def norm_parameters(checkpoint: Checkpoint, name: str) -> tuple[np.ndarray, np.ndarray | None, float]:
@@ -175,9 +191,8 @@ class Half:
     """The addition or the norm of a sub-layer, with recorded vectors of one token, [model] each, in order.
 
     Attributes:
-        kind: "norm": ``vectors`` holds "x" or "written" (the input), "normalized", "scaled" (after γ and β); if the
-            input is the sum above, it is not repeated. "add": ``vectors`` holds "x" or "x_and_attention", "update",
-            "sum".
+        kind: For "norm", ``vectors`` holds "x" or "written" (the input, which is left out if it is the preceding sum),
+            "normalized" and "scaled" (after γ and β). For "add", it holds "x" or "x_and_attention", "update" and "sum".
         sublayer: Kind of the sub-layer ("self_attention" …), or "" for a norm without one.
         norm: Name of the norm.
     """
@@ -201,8 +216,7 @@ def add_and_norm(trace: Trace, stack: str, layer: int, norm: str, position: int)
     if found is None:
         return (_norm(trace, norm, position, "", start="x"),)
     order = trace.checkpoint.config.norm
-    sums = residual_identity(trace, found, norm=order)
-    before, update, total = (part[position] for part in (sums.before, sums.update, sums.total))
+    before, update, total = (part[position] for part in summands(trace, found))
     if order == "post":
         add = Half("add", found.kind, found.norm, {"x": before, "update": update, "sum": total})
         return add, _norm(trace, found.norm, position, found.kind, start="")

@@ -1,7 +1,7 @@
 """Positional encodings: their tables, edits of the positions, and their effect on attention scores.
 
-A table belongs to a checkpoint, or to a scheme by its formula. An edit reorders or removes positions under any scheme
-without changing the words. The scores show what happens as two tokens move apart.
+A table is read from a checkpoint or computed by the formula of a scheme. An edit reorders or removes positions under
+any scheme without changing the words. The scores show how attention changes as two tokens move apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,22 +40,26 @@ def similarity(encoding: np.ndarray) -> np.ndarray:
     return np.clip(unit @ unit.T, -1.0, 1.0)
 
 
-def shift_encoding(encoding: np.ndarray, distance: int) -> np.ndarray:
-    """Return M · PE(p) for every p, where the linear map M takes PE(p) to PE(p + distance).
+def shift_deviation(encoding: np.ndarray, distance: int) -> float:
+    """Return the largest difference between M · PE(p) and PE(p + distance), for one linear map M.
 
-    M rotates each pair (sin ωp, cos ωp) by distance · ω, whatever p is (Vaswani et al. 2017, §3.5).
-
-    Args:
-        encoding: Sinusoidal encodings, [position, model], with an even number of dimensions.
-        distance: Number of positions to move by.
+    M rotates each pair (sin ωp, cos ωp) by distance · ω (Vaswani et al. 2017, §3.5), so that of a sinusoidal encoding,
+    [position, model], only rounding remains.
     """
-    width = encoding.shape[1]
+    count, width = len(encoding) - abs(distance), encoding.shape[1]
+    kept, moved = encoding[max(0, -distance) :][:count], encoding[max(0, distance) :][:count]
     angle = distance * 10_000.0 ** (-np.arange(0, width, 2, dtype=np.float64) / width)
-    sine, cosine = encoding[:, 0::2], encoding[:, 1::2]
-    turned = np.empty(encoding.shape)
+    sine, cosine = kept[:, 0::2], kept[:, 1::2]
+    turned = np.empty(kept.shape)
     turned[:, 0::2] = sine * np.cos(angle) + cosine * np.sin(angle)
     turned[:, 1::2] = cosine * np.cos(angle) - sine * np.sin(angle)
-    return turned
+    return float(np.abs(turned - moved).max())
+
+
+def cosines_around(encoding: np.ndarray, position: int, distance: int) -> tuple[float, float]:
+    """Return the cosines of a position with those ``distance`` before it and after it."""
+    cosines = similarity(encoding[[position - distance, position, position + distance]])[1]
+    return float(cosines[0]), float(cosines[2])
 
 
 def rotary_of(attention: MultiHeadAttention) -> Rotary:
@@ -63,16 +67,20 @@ def rotary_of(attention: MultiHeadAttention) -> Rotary:
     return getattr(attention.rotary, "rotary", None) or plain_rotary(attention.d_head)
 
 
-def own_rotary_angles(attention: MultiHeadAttention, n_distances: int, *, n_positions: int) -> np.ndarray:
-    """Return the angles by which a layer rotates its pairs of channels, in radians: [distance, pair].
-
-    ``n_positions`` is the number of tokens in the text, which ``LongRope`` depends on.
-    """
-    return angles_of(rotary_of(attention), n_distances, n_positions=n_positions)
+def rotary_layers(model: Model, stack: str, layer: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return the layers with the angles of ``layer``, with other angles, and without rotation."""
+    attentions = [each.self_attention for each in getattr(model, stack).layers]
+    own = rotary_of(attentions[layer])
+    same = tuple(place for place, each in enumerate(attentions) if rotary_of(each) == own)
+    others = tuple(place for place in range(len(attentions)) if place not in same)
+    return same, others, tuple(place for place, each in enumerate(attentions) if each.rotary is None)
 
 
 def angles_of(rotary: Rotary, n_distances: int, *, n_positions: int) -> np.ndarray:
-    """Return the angles p·θ_i of any rotation, in radians: [distance, pair]."""
+    """Return the angles p·θ_i of a rotation, in radians: [distance, pair].
+
+    ``n_positions`` is the number of tokens in the text, on which the angles of LongRoPE depend.
+    """
     frequencies = rotary.frequencies(n_positions).double().numpy()
     return np.arange(n_distances, dtype=np.float64)[:, None] * frequencies
 
@@ -87,7 +95,7 @@ def rotary_table(rotary: Rotary, n_positions: int) -> np.ndarray:
 
 
 def stretched_pairs(rotary: Rotary, n_positions: int) -> tuple[int, int, int]:
-    """Return how many pairs of channels keep their speed, are slowed down most, and less than that.
+    """Return how many pairs of channels keep their speed, are slowed down most, and are slowed down less.
 
     The speeds are those in a text of ``n_positions`` tokens.
     """

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
+from transformer.runs.edits import SUBLAYERS
 from transformer.runs.traces import Trace
-
-SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ _SENTENCES = {  # forms of labels, and what a sentence says for them
 
 
 def label_in_sentence(label: str) -> str:
-    """Return the label of a step or a part in the form that it has within a sentence.
+    """Return the label of a step or a part in the form that a sentence uses.
 
     "2 cross-attention" becomes "the cross-attention of layer 2", "embedding: token" becomes "the embedding of the
     token".
@@ -92,34 +91,18 @@ def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True)
-class Identity:
-    """The sum in + update = out of one sub-layer: three arrays, [position, model], and the largest error.
+def summands(trace: Trace, sublayer: SubLayer) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return before, update and their sum of one sub-layer as recorded, [position, model] each.
 
-    ``total`` is the result of the addition: the new stream (pre-norm), or the input of the norm (post-norm).
+    The sum is the new stream (pre-norm), or the input of the norm (post-norm).
     """
-
-    before: np.ndarray
-    update: np.ndarray
-    total: np.ndarray
-    largest_deviation: float
-
-
-def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identity:
-    """Check the residual connection of one sub-layer on recorded numbers.
-
-    Pre-norm: after = before + update. Post-norm: norm.input = before + update, and after = LayerNorm of that.
-
-    ``norm`` is the config's "pre" or "post".
-    """
-    name = sublayer.after if norm == "pre" else f"{sublayer.norm}.input"
-    before, update, total = (trace.values(key) for key in (sublayer.before, sublayer.update, name))
-    return Identity(before, update, total, float(np.abs(before + update - total).max()))
+    total = sublayer.after if trace.checkpoint.config.norm == "pre" else f"{sublayer.norm}.input"
+    return trace.values(sublayer.before), trace.values(sublayer.update), trace.values(total)
 
 
 @dataclass(frozen=True)
 class Addition:
-    """The sum in + update = out of a sub-layer at one position, as lengths ‖·‖, and its error everywhere."""
+    """The sum in + update = out of a sub-layer: lengths ‖·‖ at one position, error over all positions."""
 
     sublayer: str
     before: float
@@ -128,13 +111,13 @@ class Addition:
     largest_deviation: float
 
 
-def additions(trace: Trace, stack: str, position: int, *, norm: str) -> tuple[Addition, ...]:
-    """Return ``residual_identity`` of every sub-layer of a stack, with the lengths at one position."""
+def additions(trace: Trace, stack: str, position: int) -> tuple[Addition, ...]:
+    """Return the sums of every sub-layer of a stack, with the lengths at one position."""
     found = []
     for step in sublayers(trace, stack):
-        identity = residual_identity(trace, step, norm=norm)
-        lengths = (np.linalg.norm(part[position]) for part in (identity.before, identity.update, identity.total))
-        found.append(Addition(step.label, *map(float, lengths), identity.largest_deviation))
+        before, update, total = summands(trace, step)
+        lengths = (float(np.linalg.norm(part[position])) for part in (before, update, total))
+        found.append(Addition(step.label, *lengths, float(np.abs(before + update - total).max())))
     return tuple(found)
 
 

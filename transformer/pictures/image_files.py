@@ -54,17 +54,17 @@ def image_text(file: bytes | str | Path) -> str:
 
 
 def keep(text: str, data: bytes) -> None:
-    """Keep a file that ``image_text`` has checked; those unused for the longest time are dropped."""
+    """Keep a file that ``image_text`` has checked; the least recently used ones are dropped."""
     _files.keep(text, data)
 
 
 def is_image_text(text: str) -> bool:
-    """Whether a text names an image."""
+    """Return whether a text names an image."""
     return text.startswith(PREFIX)
 
 
 def is_kept(text: str) -> bool:
-    """Whether this process has the image that a text names."""
+    """Return whether this process has the image that a text names."""
     return text in _files or text.removeprefix(PREFIX) in DRAWN
 
 
@@ -154,7 +154,7 @@ def _is_transparent(image: Image) -> bool:
 
 
 def _upright(image: Image, opened: Any) -> Image:
-    """Turn an image as the EXIF data of the file say; data that cannot be read say nothing."""
+    """Turn an image as the EXIF data of the file say; unreadable data are ignored."""
     from PIL import Image as images
 
     try:

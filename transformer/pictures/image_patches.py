@@ -15,11 +15,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transformer.pictures.image_files import one_at_a_time, read_image
+from transformer.pictures.patch_tokenizer import PatchSequences
 from transformer.pictures.preprocessing import Preprocessing
 from transformer.text.numbered_files import NumberedFiles
 from transformer.text.special_ids import Framing, SpecialIds
-from transformer.text.tokenizer import Tokenizer
-from transformer.text.tokens import Token, TokenSequence
+from transformer.text.tokens import TokenSequence
 
 MASK_ID, N_SPECIAL = 0, 64
 _STRIDE = 2**16  # more than the patches of any image here
@@ -35,8 +35,8 @@ class ImageInput:
         preprocessing: How an image becomes numbers.
         patch: (height, width) of a patch, in pixels.
         before: Names of the tokens before the patches: the class token, registers.
-        assumed: Whether the folder does not say how an image is prepared, so that its size is the config's and the rest
-            is usual for the type.
+        assumed: Whether the folder does not state how an image is prepared. The size is then the config's, and the
+            other settings are the usual ones for the type of model.
     """
 
     preprocessing: Preprocessing
@@ -60,14 +60,13 @@ class ImageInput:
         return self.rows * self.columns
 
 
-class ImageTokenizer(Tokenizer):
+class ImageTokenizer(PatchSequences):
     """Conversion between the text of an image (``image_text``) and the ids of its patches."""
 
     kind, alphabet = "image", "byte-level"
-    space_in_front = False
 
     def __init__(self, image: ImageInput) -> None:
-        self.image = image
+        self.image, self.per_row = image, image.columns
         first = range(1, 1 + len(image.before))
         self.special = SpecialIds(start=1 if first else None, mask=MASK_ID, others=frozenset(first[1:]))
         self.framing = Framing(before=tuple(first), never=(MASK_ID, *first))
@@ -77,11 +76,6 @@ class ImageTokenizer(Tokenizer):
         """Return what the network reads of an image."""
         with one_at_a_time:
             return self.image.preprocessing.pixels(read_image(text))
-
-    @property
-    def per_row(self) -> int:
-        """Number of patches in a row of the image."""
-        return self.image.columns
 
     def __deepcopy__(self, memo: object) -> ImageTokenizer:
         """Return itself: a copy of a model reads the same images, by the same numbers."""
@@ -105,10 +99,6 @@ class ImageTokenizer(Tokenizer):
         """Return ``encode``: nothing in an image is a blank."""
         return self.encode(text)
 
-    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode many images."""
-        return [self.encode(text) for text in texts]
-
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of the image that the first patch belongs to."""
         patch = next((id for id in ids if id >= N_SPECIAL), None)
@@ -116,40 +106,26 @@ class ImageTokenizer(Tokenizer):
 
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
         """Label ids by their positions in the image."""
-        tokens, offset = [], len(self.image.before)
-        for index, (id, ink) in enumerate(zip(ids, self.thumbnails(ids), strict=True)):
-            role = self.special.role(id)
-            row, column = divmod(index - offset, self.image.columns)
-            shown = self.display(id) if role else f"r{row + 1}c{column + 1}"
-            text = "" if role else f" {shown}"
-            tokens.append(Token(index, int(id), text, shown, bool(role), role, first=not role, pixels=tuple(ink or ())))
-        return TokenSequence(tuple(tokens), name)
+        return self.label_tokens(ids, name, self.thumbnails(ids), len(self.image.before))
 
     def display(self, id: int) -> str:
-        """Return the name of a special token, or the place of a patch in its image."""
-        if id < N_SPECIAL:
-            return ("[MASK]", *self.image.before)[id]
-        row, column = divmod((id - N_SPECIAL) % _STRIDE, self.image.columns)
-        return f"r{row + 1}c{column + 1}"
+        """Return the name of a special token, or the position of a patch in its image."""
+        return ("[MASK]", *self.image.before)[id] if id < N_SPECIAL else self.label((id - N_SPECIAL) % _STRIDE)
 
-    def thumbnails(self, ids: Sequence[int]) -> list[list[str] | None]:
-        """Return the colours of a few cells of every patch, "#rrggbb"; ``None`` for a special token."""
+    def thumbnails(self, ids: Sequence[int]) -> list[list[str]]:
+        """Return the colours of a few cells of every patch, "#rrggbb"; none for a special token."""
         found: dict[int, list[list[str]]] = {}
         for number in {(id - N_SPECIAL) // _STRIDE for id in ids if id >= N_SPECIAL}:
             patches = self._patches(self.image.preprocessing.shades(self._images.tensor(number)))
             found[number] = [list(map(_hexadecimal, cells)) for cells in self._cells(patches)]
         places = [divmod(id - N_SPECIAL, _STRIDE) for id in ids]
-        return [None if id < N_SPECIAL else found[number][at] for id, (number, at) in zip(ids, places, strict=True)]
+        return [[] if id < N_SPECIAL else found[number][at] for id, (number, at) in zip(ids, places, strict=True)]
 
     def _cells(self, patches: Tensor) -> list[list[list[float]]]:
         """Return the mean colour of a few cells of each patch, [patch, cell, channel]."""
         side = next(cells for most, cells in _CELLS if len(patches) <= most)
         side = min(side, *self.image.patch)
         return F.adaptive_avg_pool2d(patches, side).flatten(2).transpose(1, 2).tolist()
-
-    def words(self, text: str) -> list[str]:
-        """Return the name of every patch of an image."""
-        return [self.display(id) for id in self.encode(text)]
 
     def pixels(self, ids: Tensor) -> Tensor:
         """Return what the network reads for [batch, position] ids: [batch, channel, row, column]."""

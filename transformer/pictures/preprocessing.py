@@ -37,8 +37,8 @@ class Preprocessing:
         resample: Number of Pillow's filter.
         crop: (height, width) of the centre that is cut out.
         factor: What each value, 0 to 255, is multiplied by.
-        mean: Per channel.
-        std: Per channel.
+        mean: Subtracted from each channel.
+        std: What each channel is divided by.
     """
 
     size: tuple[int, int] | None = None
@@ -81,7 +81,7 @@ class Preprocessing:
         return torch.from_numpy(np.ascontiguousarray(normalised.transpose(2, 0, 1)))
 
     def shades(self, pixels: Tensor) -> Tensor:
-        """Return 0 … 1 for what ``pixels`` returned."""
+        """Undo the normalisation of ``pixels``: return values from 0 to 1."""
         mean, std = (torch.tensor(each).view(3, 1, 1) for each in (self.mean, self.std))
         return ((pixels * std + mean) / (255.0 * self.factor)).clamp(0.0, 1.0)
 

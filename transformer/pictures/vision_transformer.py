@@ -1,4 +1,4 @@
-"""Model that reads images (Vision Transformer, Dosovitskiy et al. 2021): an encoder over patches."""
+"""Model that classifies images (Vision Transformer, Dosovitskiy et al. 2021): an encoder over patches."""
 
 import torch
 from torch import Tensor, nn

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.predictions.target import log_probabilities
 from transformer.runs.inputs import prompt_ids, text_read
 from transformer.runs.traces import Trace
 from transformer.text.word_spans import words_of
@@ -36,8 +38,16 @@ class PredictionRows:
 
     @property
     def predicts_nothing(self) -> bool:
-        """Whether nothing was asked of a masked-token model. A decoder-only model at least predicts the end."""
+        """Whether a masked-token model had nothing to fill in; a decoder-only model at least predicts the end."""
         return self.everywhere and self.logits == "encoder.logits"
+
+    @property
+    def opening(self) -> int | None:
+        """The row that is shown first: the second of an output, or the only one; at a complete text, its end."""
+        if not self.rows:
+            return None
+        ends_a_text = self.everywhere and not self.predicts_nothing
+        return self.rows[-1] if ends_a_text else self.rows[:2][-1]
 
     def log_probabilities(self, trace: Trace) -> np.ndarray:
         """Return log p of everything possible in these rows: [row, vocabulary] (or [1, class]), in float64.
@@ -53,11 +63,8 @@ class PredictionRows:
 
         Tokens that are never generated (usually ``<pad>`` and ``<s>``) have −∞, as in ``decode``.
         """
-        logits = np.atleast_2d(logits)[list(self.rows)].astype(np.float64)
-        if checkpoint.config.has_decoder:
-            logits[:, list(checkpoint.framing.never)] = -np.inf
-        shifted = logits - logits.max(axis=-1, keepdims=True, initial=-np.inf)
-        return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+        own = np.atleast_2d(logits)[list(self.rows)].astype(np.float64)
+        return log_probabilities(checkpoint, torch.from_numpy(own)).numpy()
 
     def chosen(self, log_probabilities: np.ndarray) -> np.ndarray:
         """Select the values of the chosen ids, [row], from [row, vocabulary]."""
@@ -68,8 +75,8 @@ def prediction_rows(trace: Trace) -> PredictionRows:
     """Return the rows that the output of ``trace`` was predicted from.
 
     - Classifier: its prediction. Encoder without a head: no rows.
-    - Decoder: every token that was generated or given. The ``</s>`` after a given output is neither; a model that would
-      have continued finds it so improbable that it would outweigh every word.
+    - Decoder: every token that was generated or given. The ``</s>`` after a given output is neither, and is left out: a
+      model that would have continued gives it such a low probability that it would outweigh every word.
     - Decoder-only model that ends a text at once: every token of that text, and the end.
     - Masked-token model: its blanks or, without a blank, every token that is not special, with the most likely token
       there.
@@ -171,14 +178,14 @@ def least_probable_word(trace: Trace) -> AnswerPart | None:
 
 
 def class_probabilities(trace: Trace) -> tuple[AnswerPart, ...]:
-    """Return every class of a classifier with its probability, in the order of the config; they sum to 1."""
+    """Return every class of a classifier with its probability, in the config's order; they sum to 1."""
     chances = softmax(trace.values("classifier.logits"))
     names = trace.checkpoint.config.class_names
     return tuple(AnswerPart(name, float(chance)) for name, chance in zip(names, chances, strict=True))
 
 
 def shown_classes(trace: Trace) -> tuple[AnswerPart, ...]:
-    """Return ``class_probabilities``; of more than ``MAX_CLASSES``, the most likely in this order."""
+    """Return ``class_probabilities``, or only the most likely if there are more than ``MAX_CLASSES``."""
     found = class_probabilities(trace)
     if len(found) <= MAX_CLASSES:
         return found
@@ -205,7 +212,7 @@ def entropy(log_p: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Filling:
-    """One token that the model predicts at a position; ``stands_there`` if the text has it there."""
+    """One token that the model predicts at a position; ``stands_there`` is true if the text has it there."""
 
     id: int
     piece: str
@@ -230,7 +237,8 @@ def blanks(trace: Trace) -> tuple[int, ...]:
 def answered_position(trace: Trace, blank: int | None, token: int) -> int:
     """Return the position that is answered: ``blank``, else the blank at ``token``, else the first.
 
-    Without a blank it is ``token``. A special token then gives way to the last word, because its prediction is itself.
+    Without a blank it is ``token`` or, if that is a special token, the last word, because a special token is predicted
+    as itself.
     """
     found = blanks(trace)
     if not found:
@@ -255,9 +263,9 @@ def fill_blanks(trace: Trace) -> str:
 def fillings(trace: Trace, position: int, *, shown: int = 10, typed: int | None = None) -> Fillings:
     """Return the most likely tokens at a position, from softmax(logits).
 
-    The list, unlike the softmax, leaves out ``<mask>``, and ``<pad>`` and ``<s>`` where they are not read. If the
-    sentence has a word there, that word is in the list, as the last one if it is not among the most likely. So is
-    ``typed``, the id of the word in place of which the model reads ``<mask>``.
+    The list, unlike the softmax, leaves out ``<mask>``, and ``<pad>`` and ``<s>`` unless the text has them there. If
+    the sentence has a word at the position, the list includes it, as its last entry if it is not among the most likely.
+    The same applies to ``typed``, the id of the word that ``<mask>`` replaces.
     """
     logits, display = trace.values("encoder.logits")[position], trace.checkpoint.tokenizer.display
     probabilities = softmax(logits)

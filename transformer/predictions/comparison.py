@@ -1,10 +1,9 @@
-"""Comparison of two runs: corresponding tokens, differences between attention maps, new words.
+"""Comparison of two runs: corresponding tokens, differences between attention maps, changed words.
 
-It also finds the heads that differ most, and the layer at which the vectors of the same word diverge.
+It also covers the heads that differ most, and the layers in which the vectors of the same word diverge.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -95,7 +94,8 @@ class MapDifference:
 
     Attributes:
         values: second − first, [row, column], from −1 to 1.
-        known: [row, column]; ``False`` if a token has no counterpart or neither map allows the cell (``values`` are 0).
+        known: [row, column]; ``False`` where a token has no counterpart or neither map allows the cell; ``values`` are
+            0 there.
         query: Correspondence of the rows.
         key: Correspondence of the columns.
     """
@@ -107,7 +107,7 @@ class MapDifference:
 
     @property
     def mean_change(self) -> float:
-        """Mean of |second − first| over the cells that both have; NaN if there are none."""
+        """Mean of |second − first| over the ``known`` cells; NaN if there are none."""
         return float(np.abs(self.values[self.known]).mean()) if self.known.any() else float("nan")
 
     @property
@@ -156,7 +156,7 @@ def difference_map(
 
 
 class Shift(NamedTuple):
-    """A row of a head that attends most to another token in the second run, by the labels of its tokens.
+    """A row of a head whose largest weight is on another token in the second run; tokens are labels.
 
     Attributes:
         query: The token of the row.
@@ -206,8 +206,9 @@ def _is_word(token: Token) -> bool:
 def head_divergence(first: AttentionView, second: AttentionView, *, head: int | None = None) -> np.ndarray:
     """Return the Jensen–Shannon divergence of the rows, averaged over corresponding queries: [head].
 
-    JSD(P, Q) = ½ KL(P ‖ M) + ½ KL(Q ‖ M) in bits, M = ½ (P + Q) (Lin 1991); 0 for equal rows, 1 for disjoint ones. The
-    weight on keys without a counterpart counts as one more key. It is NaN if no query or no key has a counterpart.
+    JSD(P, Q) = ½ KL(P ‖ M) + ½ KL(Q ‖ M) in bits, M = ½ (P + Q) (Lin 1991); 0 for equal rows, 1 for disjoint ones. All
+    weight on keys without a counterpart is treated as one additional key. It is NaN if no query or no key has a
+    counterpart.
 
     Args:
         first: First view.
@@ -246,15 +247,6 @@ def head_differences(first: Trace, second: Trace, stack: str, kind: str = "self"
     layers = range(min(first.n_layers(stack), second.n_layers(stack)))
     both = [[compared_attention(trace, stack, layer, kind) for trace in (first, second)] for layer in layers]
     return np.stack([head_divergence(*views) for views in both])
-
-
-def alike_heads(view: AttentionView, others: Sequence[AttentionView], *, head: int) -> np.ndarray:
-    """Return ``head_divergence`` of one head from every head of another run, [layer, head].
-
-    Heads with the same index in two checkpoints have nothing else in common; the smallest value shows the most similar
-    one.
-    """
-    return np.stack([head_divergence(view, other, head=head) for other in others])
 
 
 @dataclass(frozen=True)
@@ -296,20 +288,6 @@ def stream_similarity(first: Trace, second: Trace, stack: str) -> StreamSimilari
         rows.append(np.divide((x * y).sum(axis=-1), lengths, out=np.zeros(len(x)), where=lengths > 0))
     steps = ("embedding", *(f"layer {layer}" for layer in layers))
     return StreamSimilarity(steps, alignment, np.clip(np.stack(rows), -1.0, 1.0))
-
-
-def first_positions(view: AttentionView, n_tokens: int) -> AttentionView:
-    """Return the first ``n_tokens`` rows and columns of a causal map, which do not depend on later tokens."""
-    tokens = TokenSequence(view.query.tokens[:n_tokens], view.query.name)
-    kept = slice(0, n_tokens)
-    return replace(
-        view,
-        weights=view.weights[:, kept, kept],
-        scores=view.scores[:, kept, kept],
-        allowed=view.allowed[kept, kept],
-        query=tokens,
-        key=tokens,
-    )
 
 
 _WORDS = re.compile(r"\s*(?:\w+(?:['’-]\w+)*['’]?|[^\w\s]+)", re.UNICODE)

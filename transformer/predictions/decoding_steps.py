@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -62,7 +63,6 @@ def reshape_step(
     shaped = reshape_logits(logits, temperature=temperature, top_k=top_k, top_p=top_p)
     scaled = logits / temperature
     probabilities, final = scaled.softmax(dim=-1), shaped.softmax(dim=-1)
-    listed = likeliest(step, shown=shown)
     rows = tuple(
         Reshaped(
             piece=candidate.display,
@@ -74,13 +74,13 @@ def reshape_step(
             final=float(final[candidate.id]),
             chosen=candidate.id == step.chosen.id,
         )
-        for candidate in listed
+        for candidate in most_likely(step, shown=shown)
     )
     rest = max(0.0, 1.0 - float(sum(row.final for row in rows)))
     return Reshaping(rows, rest, int(torch.isfinite(shaped).sum()), int(torch.isfinite(logits).sum()))
 
 
-def likeliest(step: Step, *, shown: int = 10) -> tuple[Candidate, ...]:
+def most_likely(step: Step, *, shown: int = 10) -> tuple[Candidate, ...]:
     """Return the ``shown`` most likely candidates, best first.
 
     If the chosen token is not among them, it replaces the last one.
@@ -96,23 +96,11 @@ def rest_of(candidates: Sequence[Candidate]) -> float:
     return max(0.0, 1.0 - sum([candidate.probability for candidate in candidates]))
 
 
-@dataclass(frozen=True)
-class Confidence:
+class Confidence(NamedTuple):
     """Probabilities, [step], of the chosen token and of the most likely other one, as in ``Candidate``."""
 
     probability: np.ndarray
     runner_up: np.ndarray
-
-    @property
-    def log_probability(self) -> float:
-        """Σ log p over the steps in nats; −∞ if a given token was impossible."""
-        with np.errstate(divide="ignore"):
-            return float(np.log(self.probability).sum())
-
-    @property
-    def typical(self) -> float:
-        """Geometric mean of the probabilities, which makes outputs of different lengths comparable."""
-        return float(np.exp(self.log_probability / len(self.probability)))
 
 
 def confidence(decoding: Decoding) -> Confidence:
@@ -131,12 +119,8 @@ def token_log_probabilities(decoding: Decoding) -> np.ndarray:
     They sum to ``decoding.log_probability``. They are computed from the logits in float64: a probability that is too
     small for a float still has a logarithm.
     """
-    values = []
-    for step in decoding.steps:
-        logits = step.logits.astype(np.float64)
-        highest = logits.max()
-        values.append(logits[step.chosen.id] - highest - np.log(np.exp(logits - highest).sum()))
-    return np.array(values)
+    found = [torch.tensor(step.logits, dtype=torch.float64).log_softmax(dim=-1) for step in decoding.steps]
+    return np.array([float(log_p[step.chosen.id]) for log_p, step in zip(found, decoding.steps, strict=True)])
 
 
 def decode_with_attention(
@@ -147,26 +131,14 @@ def decode_with_attention(
     forced: str | Sequence[int] = "",
     source_pads: int = 0,
 ) -> Decoding:
-    """Return what ``decode`` writes, with the attention of each step, but no other activations."""
+    """Return the output of ``decode`` with each step's attention, and none of the other recorded tensors."""
     arguments = {"forced": forced, "source_pads": source_pads, "record_steps": True}
-    return without_most_activations(decode(checkpoint, sentence, strategy, **arguments))
-
-
-def without_most_activations(decoding: Decoding) -> Decoding:
-    """Return a decoding from ``record_steps=True`` with its attention only, a small part of the memory."""
-    kept = ("attention.weights", "attention.allowed")
-    steps = tuple(
-        replace(
-            step,
-            activations={
-                name: step.activations[name]
-                for name in step.activations
-                if name.startswith("decoder.") and name.endswith(kept)
-            },
-        )
-        for step in decoding.steps
-    )
-    return replace(decoding, steps=steps)
+    decoding = decode(checkpoint, sentence, strategy, **arguments)
+    kept, steps = ("attention.weights", "attention.allowed"), []
+    for step in decoding.steps:
+        names = [name for name in step.activations if name.startswith("decoder.") and name.endswith(kept)]
+        steps.append(replace(step, activations={name: step.activations[name] for name in names}))
+    return replace(decoding, steps=tuple(steps))
 
 
 @dataclass(frozen=True)
@@ -228,5 +200,5 @@ def rank(step: Step) -> int:
 
 
 def n_forced(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> int:
-    """Return how many tokens of an output were given by ``forced`` instead of chosen."""
+    """Return how many tokens of an output were fixed by ``forced`` instead of being chosen."""
     return 0 if isinstance(forced, str) and not forced.strip() else len(forced_tokens(checkpoint, forced, sentence))

@@ -73,15 +73,11 @@ class BeamTree:
         """Return the nodes of a text that the search considered.
 
         Raises:
-            ValueError: If it did not consider this text.
+            KeyError: If it did not consider this text.
         """
-        children = {(node.parent, node.id): node for node in self.nodes}
-        way, parent = [], -1
+        children, way = {(node.parent, node.id): node for node in self.nodes}, []
         for id in ids:
-            if (parent, id) not in children:
-                raise ValueError(f"the search never met the text {tuple(ids)}: nothing goes on with {id} at that place")
-            way.append(children[parent, id])
-            parent = way[-1].index
+            way.append(children[way[-1].index if way else -1, id])
         return tuple(way)
 
     @cached_property
@@ -96,12 +92,8 @@ class BeamTree:
         return max(words, key=lambda node: node.rank, default=None)
 
     def count(self, fate: str) -> int:
-        """Return how many of the branches have this fate."""
+        """Return the number of branches with this fate."""
         return sum([node.fate == fate for node in self.nodes])
-
-    def at(self, step: int) -> tuple[BeamNode, ...]:
-        """Return the nodes of one step."""
-        return tuple([node for node in self.nodes if node.step == step])
 
 
 class BeamRecorder:

@@ -10,18 +10,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.read_out import read_out_of
 from transformer.layers.residual_stream import sublayers as sublayers_of
-from transformer.models import FirstTokenClassifier
 from transformer.predictions.answer_probabilities import divergence, entropy
+from transformer.predictions.target import lens_stack, shown_word
 from transformer.runs.traces import Trace
 
 WHOLE = "whole input"
+_CANDIDATES = 100  # words that are offered at a position
+_COMPETING = 6  # words whose probabilities are followed through the steps
+
+
+class Column(NamedTuple):
+    """The followed word at one position, and how it came to lead.
+
+    Attributes:
+        read: The token that is read there.
+        word: The followed word.
+        probability: Its probability at the last step.
+        runner_up: The most likely other word at the last step, "" if there is none.
+        top_from: The step from which the word stays the most likely; −1 if it does not lead at the end.
+        earlier: The words that led at earlier steps, each once, from the first step on.
+    """
+
+    read: str
+    word: str
+    probability: float
+    runner_up: str
+    top_from: int
+    earlier: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -65,15 +89,39 @@ class Lens:
     def part(self, first: int, last: int) -> Lens:
         """Return the positions from ``first`` up to but not including ``last``, to show part of a long text."""
         places = slice(first, last)
-        whole = (self.ids, self.probabilities, self.probability, self.rank, self.divergence, self.entropy)
-        names = ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
-        return replace(
-            self,
-            first=self.first + places.start,
-            read=self.read[places],
-            followed=self.followed[places],
-            decided=self.decided[places],
-            **{name: None if values is None else values[:, places] for name, values in zip(names, whole, strict=True)},
+        changed = {name: getattr(self, name)[places] for name in ("read", "followed", "decided")}
+        for name in ("ids", "probabilities", "probability", "rank", "divergence", "entropy"):
+            if (values := getattr(self, name)) is not None:
+                changed[name] = values[:, places]  # [step, position …]
+        return replace(self, first=self.first + first, **changed)
+
+    def place_of(self, position: int) -> int:
+        """Return which column shows a position of the text.
+
+        Raises:
+            ValueError: If none does.
+        """
+        place, last = position - self.first, self.first + len(self.read) - 1
+        if not 0 <= place < len(self.read):
+            raise ValueError(f"position is {position}, but the lens has the positions {self.first} to {last}")
+        return place
+
+    def column(self, position: int) -> Column:
+        """Return the followed word of one position; ``position`` is counted from the first one of the text.
+
+        In a classifier, the column of a single token has the class that is predicted from that token alone.
+        """
+        place = self.place_of(position)
+        alone = self.of_classes and position > 0
+        top, ids = int(self.decided[place]), self.ids[-1, place]
+        others = [int(id) for id in ids if id != self.followed[place]]
+        return Column(
+            read=self.read[place],
+            word=self.words[-1][place] if alone else self.followed_words[place],
+            probability=float(self.probabilities[-1, place, 0] if alone else self.probability[-1, place]),
+            runner_up=self.pieces[others[0]] if others else "",
+            top_from=top,
+            earlier=tuple(dict.fromkeys(row[place] for row in self.words[: max(0, top)])),
         )
 
     @property
@@ -93,13 +141,13 @@ def logit_lens(
     sublayers: bool = False,
     candidates: int = 5,
     follow: Sequence[int] | None = None,
-    columns: slice = slice(None),
+    columns: tuple[int, int] | None = None,
     spread: bool = True,
 ) -> Lens:
     """Read p_k = softmax(W · LayerNorm_final(x_k)) from the residual stream around every layer.
 
-    A post-norm model has no final LayerNorm: the output of a layer is already normalised, that of the embedding is
-    not. A classifier's head is applied to each token alone as well; its logits for the sentence are their mean.
+    A post-norm model has no final LayerNorm: the output of a layer is already normalised, that of the embedding is not.
+    A classifier's head is also applied to each token alone; the logits of the sentence are the mean of these.
 
     Args:
         trace: The run.
@@ -107,21 +155,23 @@ def logit_lens(
         candidates: How many of the most likely words of each cell are kept.
         follow: The id to follow at each of the ``columns``; by default the most likely word of the last step, in a
             classifier the class of the sentence.
-        columns: The positions that are read; in a classifier the first one is the whole sentence.
+        columns: The first position to read and the one after the last, by default all; in a classifier, position 0 is
+            the whole sentence.
         spread: Whether ``divergence`` and ``entropy`` are computed, each of which takes a pass over the vocabulary.
 
     Raises:
-        ValueError: When ``follow`` does not have one id per position.
+        ValueError: If ``follow`` does not have one id per position.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     stack = lens_stack(checkpoint)
     steps, names = _steps(trace, stack, sublayers)
-    read = (((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays)[columns]
-    (last,) = _logits(trace, names[-1:], columns)
+    places = slice(*columns or (None,))
+    read = (((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays)[places]
+    (last,) = _logits(trace, names[-1:], places)
     size = last.shape[-1]
     if follow is None:
         best = last.argmax(dim=-1).numpy(force=True)
-        followed = np.full_like(best, _class_of(trace)) if config.n_classes else best
+        followed = np.full_like(best, trace.values("classifier.logits").argmax()) if config.n_classes else best
     else:
         followed = np.asarray(follow, dtype=np.int64)
         if followed.shape != (len(read),) or followed.min() < 0 or followed.max() >= size:
@@ -131,7 +181,7 @@ def logit_lens(
     final = torch.log_softmax(last.double(), dim=-1).numpy(force=True) if spread else None
     rows = [
         _read_cells(logits, torch.from_numpy(followed).to(logits.device), min(candidates, size), final)
-        for logits in (*_logits(trace, names[:-1], columns), last)
+        for logits in (*_logits(trace, names[:-1], places), last)
     ]
     arrays = {key: None if rows[0][key] is None else np.stack([row[key] for row in rows]) for key in rows[0]}
     used = {*arrays["ids"].ravel().tolist(), *followed.tolist()}
@@ -144,18 +194,44 @@ def logit_lens(
         final_norm=getattr(checkpoint.model, stack).final_norm is not None,
         of_classes=bool(config.n_classes),
         pieces={id: shown_word(checkpoint, id) for id in sorted(used)},
-        first=columns.start or 0,
+        first=columns[0] if columns else 0,
         **arrays,
     )
 
 
-def _class_of(trace: Trace) -> int:
-    """Return the class of the whole sentence."""
-    return int(trace.values("classifier.logits").argmax())
+def n_columns(trace: Trace) -> int:
+    """Return how many positions ``logit_lens`` reads; in a classifier one more than there are tokens."""
+    return len(trace.tokens(lens_stack(trace.checkpoint))) + bool(trace.checkpoint.config.n_classes)
+
+
+def next_in_text(trace: Trace) -> tuple[int, ...]:
+    """Return the next tokens of the text where they differ from the predictions; else nothing."""
+    if not trace.checkpoint.config.has_decoder or any(token.role == "pad" for token in trace.prediction):
+        return ()
+    own = tuple(trace.values("decoder.logits").argmax(axis=-1).tolist())
+    return trace.prediction.ids if trace.prediction.ids != own else ()
+
+
+def candidate_words(trace: Trace, position: int | None, first: int | None = None) -> dict[str, int]:
+    """Return the ids of the most likely words at a position, by their display.
+
+    Args:
+        trace: The run.
+        position: Where the words are predicted; ``None`` for the classes of a whole input.
+        first: The id that precedes all others, if any.
+    """
+    stack = lens_stack(trace.checkpoint)
+    logits = trace.values("classifier.logits") if position is None else trace.values(f"{stack}.logits")[position]
+    known: dict[str, int] = {}
+    ids = [] if first is None else [first]
+    for id in dict.fromkeys((*ids, *np.argsort(-logits, kind="stable")[:_CANDIDATES].tolist())):
+        label = shown_word(trace.checkpoint, id)
+        known[f"{label} ({id})" if label in known else label] = id
+    return known
 
 
 def _read_cells(logits: Tensor, followed: Tensor, count: int, final: np.ndarray | None) -> dict[str, np.ndarray | None]:
-    """Return what is kept of one step, given its logits [position, word] and log p of the last step."""
+    """Return the cells of one step, given its logits [position, word] and log p of the last step."""
     own = logits.gather(-1, followed[:, None])
     best, ids = logits.topk(count, dim=-1)
     top = best[:, :1]
@@ -179,62 +255,42 @@ def decided_step(agrees: np.ndarray) -> np.ndarray:
     return np.where(from_the_end > 0, len(agrees) - from_the_end, -1)
 
 
-def lens_stack(checkpoint: Checkpoint) -> str:
-    """Return the stack whose residual stream is read out as words or classes, never a translation encoder."""
-    return "decoder" if checkpoint.config.has_decoder else "encoder"
-
-
-@dataclass(frozen=True)
-class WordProbabilities:
+class WordProbabilities(NamedTuple):
     """Probabilities of a few words at one position, step by step: [word, step].
 
     The first word is the followed one, the second the most likely other one at the last step. The others led at an
     earlier step, in that order.
     """
 
-    steps: tuple[str, ...]
     words: tuple[str, ...]
-    ids: tuple[int, ...]
     probabilities: np.ndarray
 
 
-def word_probabilities(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> WordProbabilities:
-    """Return the followed word, the most likely other word and words that led earlier, at most ``most``.
+def word_probabilities(trace: Trace, lens: Lens, position: int) -> WordProbabilities:
+    """Return probabilities of the followed word, the most likely other one, and words that led earlier.
 
     ``lens`` gives the steps and the word; it must come from the same ``trace``.
     """
-    column = position - lens.first
-    if not 0 <= column < len(lens.read):
-        last = lens.first + len(lens.read) - 1
-        raise ValueError(f"position is {position}, but the lens has the positions {lens.first} to {last}")
-    per_layer = trace.n_layers(lens.stack) + 1
-    _, names = _steps(trace, lens.stack, len(lens.steps) != per_layer)
-    rows = slice(position, position + 1)
-    logits = torch.cat(list(_logits(trace, names, rows)))
+    column = lens.place_of(position)
+    _, names = _steps(trace, lens.stack, sublayers=len(lens.steps) > trace.n_layers(lens.stack) + 1)
+    logits = torch.cat(list(_logits(trace, names, slice(position, position + 1))))
     log_p = torch.log_softmax(logits.double(), dim=-1).numpy(force=True)  # [step, word]
     followed = int(lens.followed[column])
     others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
     leaders = [int(id) for id in lens.ids[:, column, 0]]
-    ids = tuple(dict.fromkeys([followed, *others[:1], *leaders]))[:most]
+    ids = tuple(dict.fromkeys([followed, *others[:1], *leaders]))[:_COMPETING]
     words = tuple(shown_word(trace.checkpoint, id) for id in ids)
-    return WordProbabilities(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
-
-
-def _streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """Return the names of the activations that the layers' steps read: before the first and after each."""
-    stack = lens_stack(checkpoint)
-    layers = range(len(checkpoint.model.get_submodule(stack).layers))
-    return (f"{stack}.layers.0.residual.in", *(f"{stack}.layers.{layer}.residual.out" for layer in layers))
+    return WordProbabilities(words, np.exp(log_p[:, list(ids)]).T)
 
 
 def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the names of the steps, and the activation of the residual stream at each."""
-    start, *after = _streams_between(trace.checkpoint)
+    found = {"embedding": f"{stack}.layers.0.residual.in"}
     if sublayers:
-        found = sublayers_of(trace, stack)
-        return ("embedding", *(step.label for step in found)), (start, *(step.after for step in found))
-    names = (f"layer {layer}" for layer in range(len(after)))
-    return ("embedding", *names), (start, *after)
+        found |= {step.label: step.after for step in sublayers_of(trace, stack)}
+    else:
+        found |= {f"layer {layer}": f"{stack}.layers.{layer}.residual.out" for layer in range(trace.n_layers(stack))}
+    return tuple(found), tuple(found.values())
 
 
 @torch.inference_mode()
@@ -246,15 +302,6 @@ def _logits(trace: Trace, names: Sequence[str], rows: slice = slice(None)) -> It
         # A copy, because torch takes no read-only arrays.
         stream = torch.tensor(trace.values(name), device=checkpoint.model.device)
         yield _logits_of(checkpoint, stream, ids, rows)
-
-
-@torch.inference_mode()
-def read_out(checkpoint: Checkpoint, stream: Tensor, ids: Sequence[int], rows: slice | Sequence[int]) -> Tensor:
-    """Return log p of every word at the positions ``rows``, [position, word], in float64.
-
-    ``stream`` [position, model], of the tokens ``ids``, is read out like that of the last layer.
-    """
-    return torch.log_softmax(_logits_of(checkpoint, stream, ids, rows).double(), dim=-1)
 
 
 def _logits_of(checkpoint: Checkpoint, stream: Tensor, ids: Sequence[int], rows: slice | Sequence[int]) -> Tensor:
@@ -269,13 +316,7 @@ def _classes(checkpoint: Checkpoint, hidden: Tensor, read: Sequence[int]) -> Ten
     ids = torch.tensor([read], device=hidden.device)
     model = checkpoint.model
     # This classifier reads the first token only, so move each token to the first position in turn.
-    if isinstance(model.classifier, FirstTokenClassifier):
+    if (found := read_out_of(model, "encoder")) is not None and found.kind == "first":
         alone = [model.classify(hidden[:, place:], ids[:, place:]) for place in range(hidden.shape[1])]
         return torch.cat((alone[0], *alone))
     return torch.cat((model.classify(hidden, ids), model.classifier.projection(hidden[0])))
-
-
-def shown_word(checkpoint: Checkpoint, id: int) -> str:
-    """Return the text of a token of the vocabulary, or of a class."""
-    config = checkpoint.config
-    return config.class_names[id] if config.n_classes else checkpoint.tokenizer.display(id)

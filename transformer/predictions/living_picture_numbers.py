@@ -3,7 +3,7 @@
 They cover what every token carries between the sub-layers, what each sub-layer adds, which tokens attend to which,
 which units are active, and which tokens are predicted.
 
-Vectors are given as *threads*: means of neighbouring channels, as many as fit into a narrow column of a figure.
+Vectors are given as *threads*: means of neighbouring channels, so few that they fit into a narrow column of a figure.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from transformer.attention_maps.attention_arithmetic import score_rule
+from transformer.guests.read_out import read_out_of
 from transformer.layers.residual_stream import SubLayer, sublayers
-from transformer.models import FirstTokenClassifier
 from transformer.predictions.answer_probabilities import MAX_CLASSES, prediction_rows
+from transformer.predictions.target import shown_word
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -31,15 +32,12 @@ class PictureStack:
     """What one stack does to its tokens.
 
     Attributes:
-        stream: Residual stream after the embedding and after each of ``steps``, [step + 1, position, thread].
-        update: What each step adds, [step, position, thread].
-        growth: ‖update‖ / ‖before‖, [step, position].
-        token: Row of the embedding, [position, thread].
-        place: What positions add to it, [position, thread]; ``None`` if nothing.
-        final: Output of the stack's last norm, [position, thread]; ``None`` if it has none.
-        units: Feed-forward units with the largest values, largest first, [layer, position, unit].
-        before_activation: Their values before the activation, [layer, position, unit].
-        after_activation: Their values after the activation, [layer, position, unit].
+        arrays: "stream", the residual stream after the embedding and after each of ``steps``, [step + 1, position,
+            thread]; "update", what each step adds, [step, position, thread], and its "growth", ‖update‖ / ‖before‖,
+            [step, position]; the row of the embedding ("token") and, where there are such, what positions add to it
+            ("place") and the output of the stack's last norm ("final"), [position, thread] each; the feed-forward
+            "units" with the largest values, largest first, and their values "before_activation" and
+            "after_activation", [layer, position, unit] each.
         n_units: Number of units per layer.
         adds: Whether the stream after a step *is* before + update (pre-norm); otherwise a norm follows the sum.
     """
@@ -47,17 +45,8 @@ class PictureStack:
     name: str
     tokens: TokenSequence
     steps: tuple[SubLayer, ...]
-    stream: np.ndarray
-    update: np.ndarray
-    growth: np.ndarray
-    token: np.ndarray
-    place: np.ndarray | None
-    final: np.ndarray | None
-    units: np.ndarray
-    before_activation: np.ndarray
-    after_activation: np.ndarray
+    arrays: Mapping[str, np.ndarray]
     n_units: int
-    n_layers: int
     d_model: int
     adds: bool
 
@@ -97,10 +86,10 @@ class InsideLayer:
     """One layer of a stack, number by number.
 
     Attributes:
-        arrays: By name of the activation within the layer ("self_attention.query"), in full: [head, position, channel]
-            or [head, query, key]; vectors of the model's width as threads.
+        arrays: Activations by their name within the layer ("self_attention.query"): [head, position, channel] or
+            [head, query, key] in full; vectors as wide as the model are averaged by ``threads``.
         scale: Factor of q · k, by attention.
-        plain: ``False`` if there is a cap or an added term, so that scores are not simply that product.
+        plain: ``False`` if there is a cap or an added term, so that scores are not simply scale · q · k.
     """
 
     stack: str
@@ -117,12 +106,13 @@ class LivingPicture:
     Attributes:
         writes: Whether tokens are generated one after the other (a decoder); otherwise ``written`` holds the blanks, or
             the one prediction of a classifier.
-        asked: Whether there is an output. Otherwise ``written`` holds what is expected at every token; in a
-            decoder-only model, ``chosen`` is then the token that was typed next.
+        asked: Whether there is an output. Otherwise ``written`` holds the prediction at every token, and in a
+            decoder-only model ``chosen`` is the token that was typed next.
         classes: Whether the model is a classifier.
         pooling: What its head reads: the "mean" of all positions or the "first" one.
         edits: Whether the run was edited.
         vocabulary: Number of tokens to choose from.
+        opening: Position in the last stack whose prediction is shown first.
     """
 
     checkpoint: str
@@ -137,6 +127,7 @@ class LivingPicture:
     text: str
     inside: tuple[InsideLayer, ...] = field(default=())
     pooling: str = "mean"
+    opening: int | None = None
 
 
 def threads(values: np.ndarray, count: int = THREADS) -> np.ndarray:
@@ -184,7 +175,8 @@ def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = 
         vocabulary=len(config.class_names) or config.vocabulary_size,
         text=trace.text,
         inside=tuple(layers),
-        pooling="first" if isinstance(getattr(checkpoint.model, "classifier", None), FirstTokenClassifier) else "mean",
+        pooling="first" if config.n_classes and read_out_of(checkpoint.model, "encoder").kind == "first" else "mean",
+        opening=question.opening,
     )
 
 
@@ -227,28 +219,15 @@ def _stack(
             views[kind].append(trace.attention(stack, step.layer, kind))
         if step.kind == "feed_forward" and (stack, step.layer) in wanted:
             inner.append(_inside_layer(trace, stack, step.layer, kinds))
-    embedding = f"{stack}.embedding"
-    place = f"{embedding}.position"
-    final = f"{stack}.final_norm.output"
-    indices, before_activation, after_activation = (np.stack(part) for part in zip(*units, strict=True))
-    found = PictureStack(
-        name=stack,
-        tokens=trace.tokens(stack),
-        steps=steps,
-        stream=np.stack(stream),
-        update=np.stack(update),
-        growth=np.stack(growth),
-        token=threads(trace.values(f"{embedding}.token")),
-        place=threads(trace.values(place)) if place in trace else None,
-        final=threads(trace.values(final)) if final in trace else None,
-        units=indices,
-        before_activation=before_activation,
-        after_activation=after_activation,
-        n_units=trace[f"{stack}.layers.0.feed_forward.hidden"].shape[-1],
-        n_layers=trace.n_layers(stack),
-        d_model=trace[steps[0].before].shape[-1],
-        adds=_adds(trace, steps[0]),
-    )
+    arrays = {name: np.stack(rows) for name, rows in (("stream", stream), ("update", update), ("growth", growth))}
+    ends = {"token": "embedding.token", "place": "embedding.position", "final": "final_norm.output"}
+    for name, probe in ends.items():
+        if f"{stack}.{probe}" in trace:
+            arrays[name] = threads(trace.values(f"{stack}.{probe}"))
+    named = ("units", "before_activation", "after_activation")
+    arrays |= {name: np.stack(part) for name, part in zip(named, zip(*units, strict=True), strict=True)}
+    sizes = trace[f"{stack}.layers.0.feed_forward.hidden"].shape[-1], trace[steps[0].before].shape[-1]
+    found = PictureStack(stack, trace.tokens(stack), steps, arrays, *sizes, _adds(trace, steps[0]))
     looks = [
         PictureAttention(
             stack,
@@ -291,12 +270,10 @@ def _inside_layer(trace: Trace, stack: str, layer: int, kinds: list[str]) -> Ins
         scale[name], plain[name] = rule.scale, rule.cap is None and not rule.added
     arrays["feed_forward.output"] = threads(trace.values(f"{prefix}.feed_forward.output"))
     for name in (*(f"{kind}_attention" for kind in kinds), "feed_forward"):
-        for part in ("input", "normalized", "output"):
-            if f"{prefix}.{name}_norm.{part}" in trace:
-                arrays[f"{name}_norm.{part}"] = threads(trace.values(f"{prefix}.{name}_norm.{part}"))
-        for part in ("mean", "std"):
-            if f"{prefix}.{name}_norm.{part}" in trace:
-                arrays[f"{name}_norm.{part}"] = trace.values(f"{prefix}.{name}_norm.{part}")
+        for part in ("input", "normalized", "output", "mean", "std"):
+            if (probe := f"{prefix}.{name}_norm.{part}") in trace:
+                values = trace.values(probe)
+                arrays[f"{name}_norm.{part}"] = values if part in ("mean", "std") else threads(values)
     return InsideLayer(stack, layer, arrays, scale, plain)
 
 
@@ -304,18 +281,15 @@ def _written_steps(trace: Trace) -> tuple[Written, ...]:
     question, checkpoint = prediction_rows(trace), trace.checkpoint
     logs = question.log_probabilities(trace)
     logits = np.atleast_2d(trace.values(question.logits))[list(question.rows)].astype(np.float64)
-    chances = np.exp(logs)
-    names = checkpoint.config.class_names
-    found = []
+    n_classes, found = len(checkpoint.config.class_names), []
     for row, (position, chosen) in enumerate(zip(question.rows, question.ids, strict=True)):
-        likely = np.argsort(-chances[row], kind="stable")
-        few = 0 < len(names) <= MAX_CLASSES
-        listed = list(range(len(names))) if few else likely[:CANDIDATES].tolist()
-        if chosen not in listed:
+        chances = np.exp(logs[row])
+        listed = np.argsort(-chances, kind="stable")[:CANDIDATES].tolist()
+        if 0 < n_classes <= MAX_CLASSES:
+            listed = list(range(n_classes))
+        elif chosen not in listed:
             listed[-1] = chosen
-        shown = tuple(names[id] if names else checkpoint.tokenizer.display(id) for id in listed)
-        places = np.array(listed)
         log_sum = float(logits[row][chosen] - logs[row][chosen])
-        values = logits[row][places], log_sum, chances[row][places]
-        found.append(Written(position, tuple(shown), *values, chosen=listed.index(chosen)))
+        shown = tuple(shown_word(checkpoint, id) for id in listed)
+        found.append(Written(position, shown, logits[row][listed], log_sum, chances[listed], listed.index(chosen)))
     return tuple(found)

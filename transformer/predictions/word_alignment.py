@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.attention_maps.whole_words import word_weights
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -35,7 +36,7 @@ class WordAlignment:
         return weights.argmax(axis=1)
 
     def second(self, best: np.ndarray) -> tuple[int | None, ...]:
-        """Return the source word with the largest weight but ``best``, for each target word."""
+        """Return, for each target word, the source word with the largest weight besides ``best``."""
         ranked = np.argsort(-self.weights, axis=1, kind="stable")
         rows = zip(ranked.tolist(), best.tolist(), strict=True)
         return tuple([next((column for column in row if column != first), None) for row, first in rows])
@@ -61,8 +62,7 @@ def word_alignment(
 
         A[i, j] = 1/|Q_i| · Σ_{q ∈ Q_i} Σ_{k ∈ K_j} α[q, k],
 
-    the mean over query tokens and the sum over key tokens, so that rows still sum to 1. Shapes: α [target token, source
-    token] → A [target word, source word].
+    the mean over query tokens and the sum over key tokens, so that rows still sum to 1 (``word_weights``).
 
     Args:
         view: Cross-attention of one layer.
@@ -84,8 +84,8 @@ def word_alignment(
     seen = view.allowed.any(axis=0)
     source = tuple(word for word in _all_words(view.key) if seen[word.start : word.end].any())
     target = _all_words(view.query if written is None else written)
-    summed = np.stack([attention[:, word.start : word.end].sum(axis=1) for word in source], axis=1)
-    weights = np.stack([summed[word.start : word.end].mean(axis=0) for word in target])
+    rows, columns = ([(word.start, word.end) for word in words] for words in (target, source))
+    weights = word_weights(attention[None], rows, columns)[0]
     special = np.array([view.key[word.start].special for word in source], dtype=bool)
     return WordAlignment(weights, target, source, special)
 
@@ -93,7 +93,7 @@ def word_alignment(
 def align(trace: Trace, *, layer: int, head: int | None = None, when: str = "written") -> WordAlignment:
     """Compute ``word_alignment`` of a trace by the row that predicts a word or by the row that reads it.
 
-    ``when`` is "written" (the row that predicted a word) or "read" (the row after it).
+    ``when`` is "written" for the row that predicted a word, or "read" for the row after it.
     """
     if when not in ("written", "read"):
         raise ValueError(f"when is {when!r}; choose written or read")

@@ -1,4 +1,4 @@
-"""A text that a model writes: how each token came, where the model hesitates, branches, its score.
+"""A generated text: how each token was chosen, its least likely word, its branches, its score.
 
 A branch is a text in which another word was forced at some step, and which the model continued.
 """
@@ -20,7 +20,7 @@ _END_OF_PREFIX = 60  # characters of a long text that ``text_before`` keeps
 
 @dataclass(frozen=True)
 class Branch:
-    """A text in which another word was forced at some step; without any, the original text.
+    """A text in which another word was forced at some step; if none was forced, the original text.
 
     Attributes:
         kept: Ids that it shares with the text from which it branches off.
@@ -45,7 +45,7 @@ def write_branches(branches: Sequence[Branch]) -> str:
 
 
 def read_branches(text: str, checkpoint: Checkpoint) -> tuple[Branch, ...]:
-    """Read the result of ``write_branches``: at most ``MOST_BRANCHES``, without impossible ones."""
+    """Read the result of ``write_branches``: at most ``MOST_BRANCHES``, without impossible branches."""
     size, longest, framing = checkpoint.config.vocabulary_size, checkpoint.config.max_length, checkpoint.framing
     branches: list[Branch] = []
     for part in text.split(",") if text else ():
@@ -74,8 +74,8 @@ def how_chosen(
         decoding: Its text.
         step: Index of the token.
         n_given: How many tokens were forced (``n_forced``).
-        branch: The branch that they are from, if they are not a given text.
-        greedy: Whether the others are the most likely ones, not drawn.
+        branch: The branch that these tokens belong to, if they are not a given text.
+        greedy: Whether all other tokens were chosen as the most likely ones, not drawn.
 
     Returns:
         "given", "given_first" (given, and the most likely), "kept" or "forced" (of a branch), "greedy", "greedy_end" or
@@ -100,8 +100,8 @@ def text_before(checkpoint: Checkpoint, decoding: Decoding, sentence: str, step:
 def hesitant_step(decoding: Decoding, *, n_given: int = 0) -> int:
     """Return the step with the least likely word among those that the model chose, if there are any.
 
-    If no whole word is chosen from other words, it is the least likely token. If all but the end was given, it is the
-    step at which the model most clearly expects another token.
+    If no whole word was chosen from among other words, it is the least likely token. If all but the end was given, it
+    is the step at which the model most clearly expects another token.
     """
     found = confidence(decoding)
     probability = found.probability
@@ -128,7 +128,7 @@ class TextScore:
 
     Attributes:
         total: Σ log p.
-        exponent: That of the length penalty.
+        exponent: Exponent of the length penalty.
     """
 
     total: float
@@ -147,7 +147,7 @@ class TextScore:
 
     @property
     def penalty(self) -> float:
-        """The length penalty of a text of that many tokens."""
+        """The length penalty of a text with this number of tokens."""
         return length_penalty(self.count, self.exponent)
 
     @property
@@ -157,7 +157,7 @@ class TextScore:
 
 
 def likelier(text: Decoding, other: Decoding) -> tuple[str, float]:
-    """Return "same", "likelier" or "less_likely", and by which factor ``text`` is so than ``other``."""
+    """Return whether ``text`` is "same", "likelier" or "less_likely" than ``other``, and by what factor."""
     gain = text.log_probability - other.log_probability
     found = "same" if text.tokens.ids == other.tokens.ids else "likelier" if gain >= 0 else "less_likely"
     return found, float(np.exp(min(abs(gain), 700.0)))

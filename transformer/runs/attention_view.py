@@ -46,23 +46,14 @@ class AttentionView:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"attention kind {self.kind!r} is unknown; choose one of {', '.join(KINDS)}")
-        expected = (len(self.query), len(self.key))
-        for field in ("weights", "scores"):
-            shape = getattr(self, field).shape
-            if len(shape) != 3 or shape[1:] != expected:
+        n_queries, n_keys = cell = len(self.query), len(self.key)
+        heads = self.weights.shape[:1]
+        for field, wanted in {"weights": (*heads, *cell), "scores": (*heads, *cell), "allowed": cell}.items():
+            if (shape := getattr(self, field).shape) != wanted:
                 raise ValueError(
-                    f"{self.name}: {field} has shape {shape} but there are {expected[0]} query tokens and "
-                    f"{expected[1]} key tokens; it must be [head, query, key]"
+                    f"{self.name}: {field} has shape {shape} but there are {n_queries} query tokens and {n_keys} key "
+                    f"tokens; it must be {wanted}, {'[query, key]' if field == 'allowed' else '[head, query, key]'}"
                 )
-        if self.scores.shape != self.weights.shape:
-            raise ValueError(
-                f"{self.name}: weights has {self.weights.shape[0]} heads but scores has {self.scores.shape[0]}"
-            )
-        if self.allowed.shape != expected:
-            raise ValueError(
-                f"{self.name}: allowed has shape {self.allowed.shape} but there are {expected[0]} query tokens "
-                f"and {expected[1]} key tokens; it must be [query, key]"
-            )
 
     def __repr__(self) -> str:
         rows, columns = len(self.query), len(self.key)
@@ -126,7 +117,7 @@ def scores_of(weights: np.ndarray) -> np.ndarray:
 
 
 def stands_alone(tokens: TokenSequence, index: int) -> bool:
-    """Return whether a token is only punctuation and not within a word, like the apostrophe in *s'assit*."""
+    """Return whether a token is only punctuation and, unlike the apostrophe in *s'assit*, not in a word."""
     text = tokens[index].text
     if not is_punctuation(text):
         return False

@@ -17,16 +17,11 @@ def length_batches(lengths: Sequence[int], batch_tokens: int, *, seed: int, epoc
     """
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
     shuffled = torch.randperm(len(lengths), generator=generator).tolist()
-    shuffled.sort(key=lambda index: lengths[index])  # stable: ties keep their shuffled order
     batches: list[list[int]] = []
-    current: list[int] = []
-    for index in shuffled:
-        if current and (len(current) + 1) * lengths[index] > batch_tokens:
-            batches.append(current)
-            current = []
-        current.append(index)
-    if current:
-        batches.append(current)
+    for index in sorted(shuffled, key=lambda index: lengths[index]):  # stable: ties keep their shuffled order
+        if not batches or (len(batches[-1]) + 1) * lengths[index] > batch_tokens:
+            batches.append([])
+        batches[-1].append(index)
     return [batches[index] for index in torch.randperm(len(batches), generator=generator).tolist()]
 
 

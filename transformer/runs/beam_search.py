@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transformer.errors import NotFiniteError
 from transformer.models import Model, log_probabilities
-from transformer.runs.decoding_state import DecodingState
+from transformer.runs.decoding_state import DecodingState, writable
 from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.tokenizer import END_ID
 
@@ -58,7 +58,7 @@ def beam_search(
     recorder: SearchRecorder | None = None,
     text_of: Callable[[Sequence[int]], str] = str,
 ) -> list[Hypothesis]:
-    """Return the best texts, best first: the finished ones, or unfinished ones if none ended in time.
+    """Return the best texts, best first; they are unfinished if none ended within ``limit`` tokens.
 
     Every continuation of an unfinished text by an id of ``ends`` (``</s>``) counts as finished. If the width is so
     large that no text is ever dropped, the search is exhaustive and finds the best text of up to ``limit`` tokens. A
@@ -71,9 +71,10 @@ def beam_search(
     finished: list[tuple[float, float, tuple[int, ...]]] = []  # score, log-probability, ids
     for length in range(1, limit + 1):
         check_logits(logits, texts[0])
-        log_p = log_probabilities(_ban(logits.cpu(), banned))  # [live, vocabulary]
+        log_p = log_probabilities(writable(logits.cpu(), banned))  # [live, vocabulary]
         if length <= len(forced):
-            log_p = _only(log_p, forced[length - 1])
+            id = forced[length - 1]
+            log_p = torch.full_like(log_p, -torch.inf).index_copy(1, torch.tensor([id]), log_p[:, [id]])
         continued = totals[:, None] + log_p
         penalty = length_penalty(length, strategy.length_penalty)
         for end in ends:
@@ -119,16 +120,3 @@ def check_logits(logits: Tensor, written: Sequence[int]) -> None:
         )
         error.written = tuple(written)
         raise error
-
-
-def _ban(logits: Tensor, banned: Sequence[int]) -> Tensor:
-    logits = logits.clone()
-    logits[:, list(banned)] = -torch.inf
-    return logits
-
-
-def _only(log_p: Tensor, id: int) -> Tensor:
-    """Allow only the forced token, with its own probability."""
-    kept = torch.full_like(log_p, -torch.inf)
-    kept[:, id] = log_p[:, id]
-    return kept

@@ -14,15 +14,14 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.models import log_probabilities
 from transformer.probes import Edit, has_forward_hooks, record
 from transformer.runs.activation import Activation
-from transformer.runs.activation_arrays import activations_of
 from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search, check_logits
 from transformer.runs.decoding_state import DecodingState, writable
 from transformer.runs.decoding_strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.runs.edits import check_edits
 from transformer.runs.inputs import prompt_of, source_tensor, target_ids
 from transformer.runs.not_finite import first_not_finite, not_finite_error
+from transformer.runs.recorded import Recorded
 from transformer.runs.recording_size import check_recording
-from transformer.runs.step_activations import StepActivations
 from transformer.text.tokens import TokenSequence
 
 N_CANDIDATES = 20
@@ -155,7 +154,7 @@ def decode(
             rows.append(writable(logits.cpu(), framing.never))
             ids.append(forced_ids[len(ids)] if len(ids) < len(forced_ids) else _choose(rows[-1], strategy, generator))
             if step_by_step and recording is not None:
-                recorded.append(activations_of(model, recording))
+                recorded.append(Recorded(model, recording=recording))
         logits = torch.stack(rows)
         activations: Sequence[Mapping[str, Activation]] = recorded
         if record_steps and not step_by_step:
@@ -176,7 +175,7 @@ def _locate_not_finite(
         with torch.inference_mode(), record(edits) as recording:
             DecodingState(model, source, cached=False).feed_all(torch.tensor([read], device=model.device))
         # a hook made a number infinite in one step only
-        if (found := first_not_finite(activations_of(model, recording))) is None:
+        if (found := first_not_finite(Recorded(model, recording=recording))) is None:
             raise
         ids = source[0].tolist() if found.stack == "encoder" and source is not None else read
         explained = not_finite_error(found, checkpoint.tokenizer.sequence(ids, found.stack), edited=bool(edits))
@@ -190,12 +189,11 @@ def _recorded_steps(
     """Return activations of every step and logits, [step, vocabulary], from one pass over the text."""
     model = checkpoint.model
     read = torch.tensor([[*prompt, *ids[:-1]]], device=model.device)
-    with record() as recording:
-        logits = DecodingState(model, source, cached=False).feed_all(read)[0, len(prompt) - 1 :]
-    whole = activations_of(model, recording)
+    whole = Recorded(model, [read] if source is None else [source, read])
     stops = range(len(prompt), len(prompt) + len(ids))
-    steps = [StepActivations(whole, stop - 1 if stop > len(prompt) else 0, stop) for stop in stops]
-    return steps, writable(logits.cpu(), checkpoint.framing.never)
+    steps = [whole.step(stop - 1 if stop > len(prompt) else 0, stop) for stop in stops]
+    logits = torch.from_numpy(whole["decoder.logits"].values[len(prompt) - 1 :].copy())
+    return steps, writable(logits, checkpoint.framing.never)
 
 
 def forced_tokens(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> list[int]:
@@ -234,7 +232,7 @@ def _choose(logits: Tensor, strategy: Greedy | Sample, generator: torch.Generato
 def _length_limit(
     checkpoint: Checkpoint, source: Tensor | None, prompt: list[int], forced: list[int], wanted: int | None
 ) -> int:
-    """Return how many tokens may be generated: all forced ones, and never beyond ``max_length`` positions."""
+    """Return how many tokens may be generated: at least the forced ones, at most ``max_length`` positions."""
     given = len(prompt) + len(forced)
     room = checkpoint.config.max_length - len(prompt)
     if room < len(forced) + 1:
@@ -244,30 +242,6 @@ def _length_limit(
         )
     usual = len(forced) + (CONTINUATION if source is None else 2 * source.shape[1] + 10)
     return min(room, max(len(forced), usual if wanted is None else wanted))
-
-
-def _steps(
-    checkpoint: Checkpoint,
-    logits: Tensor,
-    chances: Tensor,
-    ids: Sequence[int],
-    activations: Sequence[Mapping[str, Activation]],
-) -> tuple[Step, ...]:
-    """Return the steps with their candidates, which are found for all steps at once.
-
-    ``logits`` and ``chances`` are [step, vocabulary].
-    """
-    display = checkpoint.tokenizer.display
-    probabilities = torch.softmax(logits, dim=-1)
-    best = probabilities.topk(min(N_CANDIDATES, probabilities.shape[-1]), dim=-1).indices
-    listed = torch.cat((best, torch.tensor(ids)[:, None]), dim=-1)  # [step, candidate]: the chosen one comes last
-    columns = [tensor.gather(-1, listed).tolist() for tensor in (logits, probabilities, chances)]
-    steps = []
-    for index, rows in enumerate(zip(listed.tolist(), *columns, strict=True)):
-        *candidates, chosen = (Candidate(id, display(id), *values) for id, *values in zip(*rows, strict=True))
-        recorded = activations[index] if activations else {}
-        steps.append(Step(index, tuple(candidates), chosen, logits[index].numpy(), recorded))
-    return tuple(steps)
 
 
 def _decoding(
@@ -280,13 +254,23 @@ def _decoding(
     activations: Sequence[Mapping[str, Activation]] = (),
     hypotheses: tuple[Hypothesis, ...] = (),
 ) -> Decoding:
-    tokenizer = checkpoint.tokenizer
-    log_p = log_probabilities(logits).gather(-1, torch.tensor(ids)[:, None])
+    """Return a text with its steps, whose candidates are found for all steps at once."""
+    tokenizer, chosen = checkpoint.tokenizer, torch.tensor(ids)[:, None]
+    probabilities = torch.softmax(logits, dim=-1)
+    best = probabilities.topk(min(N_CANDIDATES, probabilities.shape[-1]), dim=-1).indices
+    listed = torch.cat((best, chosen), dim=-1)  # [step, candidate]: the chosen one comes last
+    columns = [tensor.gather(-1, listed).tolist() for tensor in (logits, probabilities, chances)]
+    steps = []
+    for index, rows in enumerate(zip(listed.tolist(), *columns, strict=True)):
+        *candidates, last = (Candidate(id, tokenizer.display(id), *values) for id, *values in zip(*rows, strict=True))
+        recorded = activations[index] if activations else {}
+        steps.append(Step(index, tuple(candidates), last, logits[index].numpy(), recorded))
+    log_p = log_probabilities(logits).gather(-1, chosen)
     return Decoding(
         text=tokenizer.decode([*prompt, *ids]),
         source=None if source is None else tokenizer.sequence(source[0].tolist()),
         tokens=tokenizer.sequence(ids, "prediction"),
-        steps=_steps(checkpoint, logits, chances, ids, activations),
+        steps=tuple(steps),
         log_probability=float(log_p.sum(dtype=torch.float64)),
         finished=bool(ids) and ids[-1] in checkpoint.framing.ends,
         hypotheses=hypotheses,

@@ -1,9 +1,13 @@
 """Strategies for choosing the next token: greedy decoding, sampling, beam search."""
 
+import operator
 from dataclasses import dataclass
+from typing import Any, SupportsFloat
 
 import torch
 from torch import Tensor
+
+from transformer.config import Rule, check_fields, integer, number
 
 
 @dataclass(frozen=True)
@@ -17,7 +21,7 @@ class Greedy:
     max_new_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        _check_limit(self.max_new_tokens)
+        check_fields(self, _LIMIT)
 
 
 @dataclass(frozen=True)
@@ -39,15 +43,7 @@ class Sample:
     max_new_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1e-3 <= self.temperature <= 1e3:
-            raise ValueError(
-                f"temperature is {self.temperature}; it must lie between 0.001 and 1000 (use Greedy() for the limit 0)"
-            )
-        if self.top_k < 0:
-            raise ValueError(f"top_k is {self.top_k}; it must be at least 0 (0 = no limit)")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 = no limit)")
-        _check_limit(self.max_new_tokens)
+        check_fields(self, _OF_SAMPLING)
 
 
 @dataclass(frozen=True)
@@ -63,19 +59,37 @@ class Beam:
     max_new_tokens: int | None = None
 
     def __post_init__(self) -> None:
-        if self.width < 1:
-            raise ValueError(f"width is {self.width}; a beam keeps at least 1 text")
-        if self.length_penalty < 0:
-            raise ValueError(f"length_penalty is {self.length_penalty}; it must be at least 0 (0 = none)")
-        _check_limit(self.max_new_tokens)
+        check_fields(self, _OF_A_BEAM)
 
 
 Strategy = Greedy | Sample | Beam
 
 
-def _check_limit(max_new_tokens: int | None) -> None:
-    if max_new_tokens is not None and max_new_tokens < 1:
-        raise ValueError(f"max_new_tokens is {max_new_tokens}; it must be at least 1, or None")
+def _convert_first(rule: Rule) -> Rule:
+    """Return the rule that reads numbers of NumPy and PyTorch as those of Python."""
+
+    def of_any(value: Any) -> str:
+        try:
+            return rule(operator.index(value))
+        except TypeError:  # not an integer
+            return rule(float(value) if isinstance(value, SupportsFloat) else value)
+
+    return of_any
+
+
+_COUNT, _FROM_ZERO = _convert_first(integer(1)), _convert_first(integer(0))
+_LIMIT: dict[str, Rule] = {"max_new_tokens": lambda most: "" if most is None else _COUNT(most)}
+_OF_SAMPLING: dict[str, Rule] = _LIMIT | {
+    "temperature": _convert_first(
+        number("it must lie between 0.001 and 1000 (Greedy() is the limit 0)", lambda t: 1e-3 <= t <= 1e3)
+    ),
+    "top_k": _FROM_ZERO,
+    "top_p": _convert_first(number("it must be above 0 and at most 1 (1 = no limit)", lambda p: 0 < p <= 1)),
+}
+_OF_A_BEAM: dict[str, Rule] = _LIMIT | {
+    "width": _COUNT,
+    "length_penalty": _convert_first(number("it must be at least 0 (0 = none)", lambda exponent: exponent >= 0)),
+}
 
 
 def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:

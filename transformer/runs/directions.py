@@ -32,15 +32,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from torch import nn
 
 from transformer.errors import InputError, MessageError
 from transformer.files.checkpoints import Checkpoint
-from transformer.guests.output_heads import TokenHead
-from transformer.models import FirstTokenClassifier
+from transformer.guests.read_out import read_out_of
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.output_tokens import token_of
 from transformer.runs.traces import Trace
@@ -104,13 +101,11 @@ class Steering:
         like = "" if self.seed is None else f"random {self.seed} like "
         return f"{self.strength:g} {like}{self.source} {at}{BETWEEN.join(self.texts)}"
 
-    def control(self, seed: int) -> Steering:
-        """Return the random direction of the same length."""
-        return replace(self, seed=seed)
-
 
 def direction_of(checkpoint: Checkpoint, stack: str, layer: int, steering: Steering) -> np.ndarray:
     """Compute the direction d that ``steering`` describes, [model], in double precision.
+
+    ``EditSpec.check`` checks that the model has the head, and that the stack writes the output that a word belongs to.
 
     Args:
         checkpoint: The model.
@@ -121,8 +116,6 @@ def direction_of(checkpoint: Checkpoint, stack: str, layer: int, steering: Steer
     Raises:
         InputError: If the model cannot take a text, the word is not one token of its output, or another layer comes
             between the residual stream and W_U.
-        ValueError: If the steering names no head. ``EditSpec.check`` checks that the model has it, and that the stack
-            writes the output that a word belongs to.
     """
     if steering.seed is not None:
         length = np.linalg.norm(direction_of(checkpoint, stack, layer, replace(steering, seed=None)))
@@ -168,8 +161,7 @@ def _mean_stream(checkpoint: Checkpoint, stack: str, layer: int, text: str) -> n
 
 
 def _head_output(checkpoint: Checkpoint, stack: str, steering: Steering) -> np.ndarray:
-    if steering.head is None:
-        raise ValueError(f"{steering} names no head; write it like 4 head 1.self.3 of The cat sat on the mat.")
+    assert steering.head is not None, "``Steering.parse`` has found one"
     layer, kind, head = steering.head
     attention = getattr(getattr(checkpoint.model, stack).layers[layer], f"{kind}_attention")
     read = _read(checkpoint, stack, steering.texts[0])
@@ -182,15 +174,14 @@ def _head_output(checkpoint: Checkpoint, stack: str, steering: Steering) -> np.n
 
 def _output_row(checkpoint: Checkpoint, stack: str, word: str) -> np.ndarray:
     config = checkpoint.config
-    model: Any = checkpoint.model
     if config.encodes_sentences:
         raise InputError(f"{checkpoint.name} does not predict a word, so there is nothing to measure.")
-    head = model.classifier if config.n_classes else getattr(model, stack).vocabulary_projection
-    if isinstance(head, TokenHead | FirstTokenClassifier):
+    found = read_out_of(checkpoint.model, stack)
+    assert found is not None, "``EditSpec.check`` has found that this stack writes the output"
+    if found.has_own_layer:
         raise InputError(
             f"{checkpoint.name} has one more layer before its output matrix, so the rows of that matrix are "
             "not directions of the residual stream."
         )
-    projection = head if isinstance(head, nn.Linear) else head.projection
-    row = projection.weight[token_of(replace(checkpoint, prompt=None), "The", word)]  # as it continues a text
+    row = found.projection.weight[token_of(replace(checkpoint, prompt=None), "The", word)]  # as it continues a text
     return row.detach().double().numpy(force=True)

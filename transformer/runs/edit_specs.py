@@ -18,6 +18,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -27,21 +28,30 @@ from transformer.config import ModelConfig
 from transformer.errors import MessageError
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit
-from transformer.runs import edits, mask_edits
+from transformer.runs import edits
 from transformer.runs.directions import EXAMPLE, Steering, direction_of
-from transformer.runs.edits import remove_residual, remove_sublayer, steer
+from transformer.runs.mask_edits import is_mask, mask_edit
+from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 from transformer.text.message import short_repr
 
-ON_HEADS = ("zero", "mean", "scale", "patch", "edge")
-ON_SUBLAYERS = ("drop", "residual")
-ACTIONS = (*ON_HEADS, *ON_SUBLAYERS, "steer", "mask")
-_WITH_VALUE = ("scale", "patch", "edge", "steer", "mask")
 _PATTERN = re.compile(
     r"(?P<action>\w+):(?P<stack>encoder|decoder)\.(?P<layer>\d+|\*)\.(?P<part>self|cross|feed_forward|residual)"
     r"(\.(?P<head>\d+))?(=(?P<value>.*))?",
     re.DOTALL,
 )
+_HEAD, _SUBLAYER = r"\d+\.(self|cross)\.\d+", r"\d+\.(self|cross|feed_forward)"
+ACTIONS = {  # what follows the stack, and an example
+    "zero": (_HEAD, "zero:encoder.0.self.3"),
+    "mean": (_HEAD, "mean:encoder.0.self.3"),
+    "scale": (rf"{_HEAD}=.+", "scale:encoder.0.self.3=0.5"),
+    "patch": (rf"{_HEAD}=.+", "patch:encoder.0.self.3=It is raining."),
+    "edge": (rf"{_HEAD}=\d+-\d+", "edge:encoder.0.self.3=4-0"),
+    "drop": (_SUBLAYER, "drop:encoder.0.feed_forward"),
+    "residual": (_SUBLAYER, "residual:encoder.0.self"),
+    "steer": (r"\d+\.residual=.+", EXAMPLE),
+    "mask": (r"(\d+|\*)\.(self|cross)=.+", "mask:encoder.*.self=window 3"),
+}
 
 
 @dataclass(frozen=True)
@@ -69,28 +79,27 @@ class EditSpec:
         """
         found = _PATTERN.fullmatch(text)
         if not found or found["action"] not in ACTIONS:
+            example = ACTIONS["zero"][1]
             raise MessageError(
-                f"{short_repr(text)} is not an edit; write e.g. {_EXAMPLES['zero']}, with one of "
-                f"{', '.join(ACTIONS)} in front"
+                f"{short_repr(text)} is not an edit; write e.g. {example}, with one of {', '.join(ACTIONS)} in front"
             )
+        form, example = ACTIONS[found["action"]]
         layer = None if found["layer"] == "*" else int(found["layer"])
         head = None if found["head"] is None else int(found["head"])
         spec = cls(found["action"], found["stack"], layer, found["part"], head, found["value"] or "")
-        if (spec.action == "steer") != (spec.part == "residual"):  # only a direction is added to the stream itself
-            example = _EXAMPLES[spec.action]
+        if not re.fullmatch(rf"\w+:\w+\.{form}", text, re.ASCII | re.DOTALL) or not spec._has_fitting_value():
             raise MessageError(f"{short_repr(text)} does not fit; write it like {example}")
-        on_head = spec.action in ON_HEADS
-        if on_head != (head is not None) or (on_head and spec.part == "feed_forward"):
-            problem = "a head of self or cross" if on_head else "no head"
-            raise MessageError(
-                f"{short_repr(text)} does not fit: {spec.action} needs {problem}, e.g. {_EXAMPLES[spec.action]}"
-            )
-        if (layer is None and spec.action != "mask") or (spec.action in _WITH_VALUE) != bool(spec.value):
-            example = _EXAMPLES[spec.action]
-            raise MessageError(f"{short_repr(text)} does not fit; write it like {example}")
-        if spec.action == "steer":
-            Steering.parse(spec.value)
         return spec
+
+    def _has_fitting_value(self) -> bool:
+        if self.action == "steer":
+            return bool(Steering.parse(self.value))
+        if self.action == "mask":
+            return is_mask(self.value, self.part)
+        try:
+            return self.action != "scale" or math.isfinite(float(self.value))
+        except ValueError:
+            return False
 
     def __str__(self) -> str:
         layer = "*" if self.layer is None else self.layer
@@ -116,6 +125,18 @@ class EditSpec:
         if self.action == "steer":
             self._check_direction(config)
 
+    def check_positions(self, trace: Trace) -> None:
+        """Check that the sentence has both tokens of an edge.
+
+        Raises:
+            ValueError: If it does not.
+        """
+        if self.action == "edge":
+            sides = (self.stack, "encoder" if self.part == "cross" else self.stack)
+            for position, side in zip(map(int, self.value.split("-")), sides, strict=True):
+                if position >= (count := len(trace.tokens(side))):
+                    raise ValueError(f"{self}: there is no token {position}; the {side} reads tokens 0 to {count - 1}")
+
     def _check_direction(self, config: ModelConfig) -> None:
         steering = Steering.parse(self.value)
         if steering.head is not None:
@@ -134,50 +155,35 @@ class EditSpec:
         if self.layer is None:
             layers = range(len(getattr(checkpoint.model, self.stack).layers))
             return [edit for layer in layers for edit in replace(self, layer=layer).edits(checkpoint)]
-        if self.action in ON_SUBLAYERS:
-            which = self.part if self.part == "feed_forward" else f"{self.part}_attention"
-            if self.action == "drop":
-                return [remove_sublayer(self.stack, layer=self.layer, which=which)]
-            return [remove_residual(checkpoint.model, self.stack, layer=self.layer, which=which)]
+        return [self._edit(checkpoint, self.layer)]
+
+    def _edit(self, checkpoint: Checkpoint, layer: int) -> Edit:
+        place: dict[str, Any] = {"stack": self.stack, "layer": layer}
         if self.action == "steer":
             steering = Steering.parse(self.value)
-            direction = direction_of(checkpoint, self.stack, self.layer, steering)
-            return [steer(self.stack, layer=self.layer, direction=direction, strength=steering.strength)]
-        place: dict[str, Any] = {"layer": self.layer, "kind": self.part}
+            direction = direction_of(checkpoint, self.stack, layer, steering)
+            return edits.steer(**place, direction=direction, strength=steering.strength)
+        if self.action in ("drop", "residual"):
+            place["which"] = self.part if self.part == "feed_forward" else f"{self.part}_attention"
+            if self.action == "drop":
+                return edits.remove_sublayer(**place)
+            return edits.remove_residual(checkpoint.model, **place)
+        place["kind"] = self.part
         if self.action == "mask":
-            return [self._mask_edit(place)]
+            return mask_edit(**place, mask=self.value)
         place["head"] = self.head
         if self.action == "zero":
-            return [edits.ablate_head(self.stack, **place)]
+            return edits.ablate_head(**place)
         if self.action == "mean":
-            return [edits.mean_ablate_head(self.stack, **place)]
+            return edits.mean_ablate_head(**place)
         if self.action == "scale":
-            return [edits.scale_head(self.stack, **place, factor=_number(self))]
+            return edits.scale_head(**place, factor=float(self.value))
         if self.action == "edge":
-            ((query, key),) = _pairs(self, self.value)
-            return [edits.ablate_edge(self.stack, **place, query=query, key=key)]
+            query, key = map(int, self.value.split("-"))
+            return edits.ablate_edge(**place, query=query, key=key)
         other = trace(checkpoint, self.value)
-        context = other.values(f"{self.stack}.layers.{self.layer}.{self.part}_attention.context")[self.head]
-        return [edits.patch_head(self.stack, **place, context=context)]
-
-    def _mask_edit(self, place: dict[str, Any]) -> Edit:
-        name, _, rest = self.value.partition(" ")
-        if name == "no_causal":
-            return mask_edits.no_causal_mask(self.stack, **place)
-        if name == "no_padding":
-            return mask_edits.no_padding_mask(self.stack, **place)
-        if name == "itself":
-            return mask_edits.attend_only_to_itself(self.stack, **place)
-        if name == "window" and rest.isdecimal():
-            return mask_edits.sliding_window(self.stack, **place, size=int(rest))
-        if name == "keys" and all(key.isdecimal() for key in rest.split(",")):
-            return mask_edits.block_keys(self.stack, **place, keys=[int(key) for key in rest.split(",")])
-        if name in ("allow", "block"):
-            return mask_edits.set_cells(self.stack, **place, cells=_pairs(self, rest), allowed=name == "allow")
-        raise ValueError(
-            f"{self}: there is no mask {self.value!r}; choose no_causal, no_padding, window 3, itself, keys 4,5, "
-            f"allow 2-3 or block 2-3"
-        )
+        context = other.values(f"{self.stack}.layers.{layer}.{self.part}_attention.context")[self.head]
+        return edits.patch_head(**place, context=context)
 
 
 def edits_from(checkpoint: Checkpoint, specs: Iterable[str | EditSpec]) -> list[Edit]:
@@ -187,32 +193,3 @@ def edits_from(checkpoint: Checkpoint, specs: Iterable[str | EditSpec]) -> list[
     """
     parsed = [EditSpec.parse(spec) if isinstance(spec, str) else spec for spec in specs]
     return [edit for spec in parsed for edit in spec.edits(checkpoint)]
-
-
-_EXAMPLES = {
-    "zero": "zero:encoder.0.self.3",
-    "mean": "mean:encoder.0.self.3",
-    "scale": "scale:encoder.0.self.3=0.5",
-    "patch": "patch:encoder.0.self.3=It is raining.",
-    "edge": "edge:encoder.0.self.3=4-0",
-    "drop": "drop:encoder.0.feed_forward",
-    "residual": "residual:encoder.0.self",
-    "steer": EXAMPLE,
-    "mask": "mask:encoder.*.self=window 3",
-}
-
-
-def _number(spec: EditSpec) -> float:
-    try:
-        return float(spec.value)
-    except ValueError:
-        raise ValueError(f"{spec}: {spec.value!r} is not a number; write it like {_EXAMPLES[spec.action]}") from None
-
-
-def _pairs(spec: EditSpec, text: str) -> list[tuple[int, int]]:
-    """Parse "2-3,2-4" into [(2, 3), (2, 4)]; an edge must be a single pair."""
-    pairs = [re.fullmatch(r"(\d+)-(\d+)", part.strip()) for part in text.split(",")]
-    found = [(int(pair[1]), int(pair[2])) for pair in pairs if pair]
-    if len(found) < len(pairs) or (spec.action == "edge" and len(pairs) != 1):
-        raise ValueError(f"{spec}: {text!r} should name query-key, as in {_EXAMPLES['edge']}")
-    return found

@@ -54,7 +54,7 @@ def text_read(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
 
 
 def mark_task(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
-    """Give the words of a task prefix the role "task" in what an encoder reads.
+    """Return an encoder's tokens with the role "task" for the words of a task prefix.
 
     The space at the end of a prefix belongs to the following word.
     """
@@ -82,7 +82,7 @@ def padding_ids(checkpoint: Checkpoint, count: int) -> list[int]:
 def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
     """Return what a decoder-only model reads first: ``<s>`` + tokens, or as ``Checkpoint.prompt`` defines.
 
-    A long text need only fit into memory layer by layer (``transformer.runs.long_activations``).
+    It is enough if a long text fits into memory layer by layer (``transformer.runs.lazy_pass``).
     """
     if checkpoint.prompt is None:
         ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
@@ -158,12 +158,8 @@ def check_length(checkpoint: Checkpoint, length: int, what: str, pads: int = 0) 
     """
     limit = checkpoint.config.max_length
     if length > limit:
-        if pads:
-            raise InputError(
-                f"{what} has {length} tokens (of which {pads} are padding), special tokens included, but this "
-                f"model reads at most {limit}. Nothing was cut: shorten it by about {length - limit} tokens."
-            )
+        padding = f" (of which {pads} are padding)" if pads else ""
         raise InputError(
-            f"{what} has {length} tokens, special tokens included, but this model reads at most {limit}. "
+            f"{what} has {length} tokens{padding}, special tokens included, but this model reads at most {limit}. "
             f"Nothing was cut: shorten it by about {length - limit} tokens."
         )

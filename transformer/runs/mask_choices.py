@@ -1,7 +1,8 @@
-"""The mask that a reader has chosen: a preset and painted cells, as texts for an address and as edits."""
+"""The mask that a reader has chosen, a preset and painted cells: as address parameters and as edits."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +12,6 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.mask_edits import mask_under
-from transformer.runs.painted_cells import cells_from_texts, cells_to_texts
 from transformer.text.word_spans import words_of
 
 
@@ -36,9 +36,12 @@ class MaskChoices:
     @classmethod
     def from_texts(cls, texts: Sequence[str]) -> MaskChoices:
         """Return the choices that ``to_texts`` wrote; invalid ones are left out."""
-        found = cls()
+        found, cells = cls(), dict[tuple[int, int], bool]()
         for text in texts:
             name, _, rest = text.partition(" ")
+            if name in ("allow", "block"):
+                pairs = filter(None, map(_PAIR.fullmatch, rest.split(",")))
+                cells |= {(int(pair[1]), int(pair[2])): name == "allow" for pair in pairs}
             number = int(rest) if rest.isascii() and rest.isdecimal() and len(rest) < 6 else None
             if name == "layer":
                 found = replace(found, everywhere=False)
@@ -46,23 +49,21 @@ class MaskChoices:
                 size = max(1, number or 2) if name == "window" else found.size
                 word = number or 0 if name == "word" else found.word
                 found = replace(found, preset=name, size=size, word=word) if name in PRESETS else found
-        return replace(found, cells=cells_from_texts(texts, on="allow", off="block"))
+        return replace(found, cells=cells)
 
     def to_texts(self) -> tuple[str, ...]:
-        """Return the choices that have an effect, for the address, e.g. "window 3", "layer", "allow 2-3"."""
+        """Return the choices for the address, such as "window 3"; "own" if none has an effect."""
         number = {"window": f" {self.size}", "word": f" {self.word}"}.get(self.preset, "")
         preset = [] if self.preset == "own" else [self.preset + number]
-        return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts())
-
-    def as_choice(self) -> tuple[str, ...]:
-        """Return ``to_texts``, or a string for the model's own mask; no string means the default."""
-        return self.to_texts() or ("own",)
+        return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts()) or ("own",)
 
     def fitting(self, view: AttentionView) -> MaskChoices:
         """Return the choices without those that do not fit the map of ``view``."""
         n_queries, n_keys = view.allowed.shape
         cells = {cell: allowed for cell, allowed in self.cells.items() if cell[0] < n_queries and cell[1] < n_keys}
-        return replace(self, preset=self.preset if self.preset in presets(view) else "own", cells=cells)
+        preset = self.preset if self.preset in presets(view) else "own"
+        word = min(self.word, max(0, len(words_of(view.key)) - 1))
+        return replace(self, preset=preset, word=word, cells=cells)
 
     def painted(self, cells: Iterable[tuple[int, int]], *, allowed: bool) -> MaskChoices:
         """Return the choices after a stroke over ``cells``."""
@@ -75,23 +76,27 @@ class MaskChoices:
         if self.preset == "window":
             values.append(f"window {self.size}")
         elif self.preset == "word":
-            words = words_of(view.key)
-            word = words[min(self.word, len(words) - 1)]
+            word = words_of(view.key)[self.word]
             values.append("keys " + ",".join(map(str, range(word.start, word.end))))
         elif self.preset != "own":
             values.append(self.preset)
         return tuple(prefix + value for value in (*values, *self._cell_texts()))
 
     def without_run(self, own: AttentionView, checkpoint: Checkpoint) -> AttentionView:
-        """Return the model's own attention under the chosen mask, for a run whose activations are not finite."""
+        """Return the model's own attention with the chosen mask, if a run under the mask is not finite."""
         allowed = mask_under(edits_from(checkpoint, self.specs(own)), own)
         return replace(own, allowed=allowed, weights=np.where(allowed, own.weights, 0.0))
 
     def _cell_texts(self) -> tuple[str, ...]:
-        """Return e.g. "allow 2-3,2-4" and "block 0-1"."""
-        return cells_to_texts(self.cells, on="allow", off="block")
+        """Return "allow 2-3,2-4" and "block 0-1": a text for allowed cells, one for blocked cells."""
+        painted = []
+        for name, wanted in (("allow", True), ("block", False)):
+            if pairs := [f"{query}-{key}" for (query, key), is_on in sorted(self.cells.items()) if is_on == wanted]:
+                painted.append(f"{name} {','.join(pairs)}")
+        return tuple(painted)
 
 
+_PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 PRESETS = ("own", "no_causal", "no_padding", "window", "itself", "word")
 
 

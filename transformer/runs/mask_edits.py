@@ -1,93 +1,85 @@
-"""Named masks: no causal mask, no padding mask, sliding window, only itself, blocked words or cells.
+"""Named masks, as texts.
 
-Each is derived from the mask that the model would use, at its current size, so it also works while a text is being
-generated. In a mask ``True`` means "may attend"; a row without any allowed key gives a context of 0. A mask is shared
-by all heads of a layer. To use a mask of your own, see ``transformer.override_mask``.
+===================  ==============================================================================
+``no_causal``        every query may attend to every real token, including later ones
+``no_padding``       padding may be attended to like any word; a causal mask remains
+``window 3``         only keys at a distance below 3 (Beltagy et al. 2020, "Longformer", §3.1)
+``itself``           only the token itself, so that attention moves no information between positions
+``keys 4,5``         no query may attend to these positions
+``allow 2-3,2-4``    these cells (query-key) are allowed
+``block 2-0``        these cells are blocked
+===================  ==============================================================================
+
+Each mask is derived from the model's own mask at its current size, so it also works while a text is being generated:
+positions that do not exist (yet) have no effect. In a mask ``True`` means "may attend"; a row without any allowed key
+gives a context of 0. A mask is shared by all heads of a layer. To use a mask of your own, see
+``transformer.override_mask``.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Iterable
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.errors import MessageError
 from transformer.masks import causal_mask
 from transformer.probes import Edit
 from transformer.runs.attention_view import AttentionView
+from transformer.text.message import short_repr
+
+_FORM = re.compile(
+    r"no_causal|no_padding|itself|window [1-9]\d{0,8}|keys \d+(,\d+)*|(allow|block) \d+-\d+(,\d+-\d+)*", re.ASCII
+)
+_OF_ONE_SEQUENCE = ("itself", "window")  # masks by the distance of two positions
 
 
-def no_causal_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
-    """Let every query attend to every real token, including later ones.
-
-    During decoding there are no later tokens *yet*.
-    """
-
-    def edit(mask: Tensor) -> Tensor:  # the last row of a causal mask allows everything but padding
-        return mask.any(dim=1, keepdim=True).expand_as(mask)
-
-    return _edit(stack, layer, kind, edit, "no causal mask")
+def is_mask(text: str, kind: str = "self") -> bool:
+    """Return whether a text names a mask of this kind of attention; cross-attention has no distances."""
+    return bool(_FORM.fullmatch(text)) and (kind == "self" or not text.startswith(_OF_ONE_SEQUENCE))
 
 
-def no_padding_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
-    """Let padding be attended to like any word; causality remains (in decoder self-attention)."""
-
-    def edit(mask: Tensor) -> Tensor:
-        everything = torch.ones_like(mask)
-        causal = stack == "decoder" and kind == "self"
-        return everything & causal_mask(mask.shape[1], mask.shape[2], mask.device) if causal else everything
-
-    return _edit(stack, layer, kind, edit, "no padding mask")
-
-
-def sliding_window(stack: str, *, layer: int, kind: str = "self", size: int) -> Edit:
-    """Allow only keys at a distance below ``size`` (Beltagy et al. 2020, "Longformer", §3.1).
-
-    In a decoder these are the last ``size`` tokens, including the query itself; in an encoder they are on both sides.
-    """
-    _check_self("a sliding window", kind)
-    if size < 1:
-        raise ValueError(f"size is {size}; a window holds at least the token itself, 1")
-    return _edit(stack, layer, kind, lambda mask: mask & (_distance(mask) < size), f"a window of {size}")
+def mask_edit(stack: str, *, layer: int, kind: str = "self", mask: str) -> Edit:
+    """Use the mask that a text names, e.g. ``mask_edit("decoder", layer=0, mask="window 3")``."""
+    if not is_mask(mask, kind):
+        raise MessageError(f"{short_repr(mask)} is no mask of {kind}-attention; write it like window 3 or block 2-0")
+    name, _, rest = mask.partition(" ")
+    numbers = [tuple(map(int, pair.split("-"))) for pair in rest.split(",") if pair]
+    is_causal = (stack, kind) == ("decoder", "self")
+    return Edit(
+        f"{stack}.layers.{layer}.{kind}_attention.allowed",
+        lambda own: _changed(own, name, numbers, is_causal=is_causal),
+        f"{stack} {kind}-attention, layer {layer}: the mask {mask}",
+    )
 
 
-def attend_only_to_itself(stack: str, *, layer: int, kind: str = "self") -> Edit:
-    """Let every token attend only to itself, so that attention moves no information between positions."""
-    _check_self("looking at itself", kind)
-    return _edit(stack, layer, kind, lambda mask: mask & (_distance(mask) == 0), "only itself")
-
-
-def block_keys(stack: str, *, layer: int, kind: str = "self", keys: Iterable[int]) -> Edit:
-    """Block the tokens at positions ``keys`` for every query; missing positions have no effect."""
-    blocked = sorted({_position(key) for key in keys})
-
-    def edit(mask: Tensor) -> Tensor:
-        edited = mask.clone()
-        edited[:, :, [key for key in blocked if key < mask.shape[2]]] = False
-        return edited
-
-    return _edit(stack, layer, kind, edit, f"nobody looks at {', '.join(map(str, blocked))}")
-
-
-def set_cells(stack: str, *, layer: int, kind: str = "self", cells: Sequence[tuple[int, int]], allowed: bool) -> Edit:
-    """Allow or block single cells (query, key). Cells that do not exist (yet) have no effect."""
-    wanted = [(_position(query), _position(key)) for query, key in cells]
-
-    def edit(mask: Tensor) -> Tensor:
-        inside = [(query, key) for query, key in wanted if query < mask.shape[1] and key < mask.shape[2]]
-        edited = mask.clone()
-        if inside:
-            queries, keys = (list(axis) for axis in zip(*inside, strict=True))
-            edited[:, queries, keys] = allowed
-        return edited
-
-    return _edit(stack, layer, kind, edit, f"{len(wanted)} cells {'allowed' if allowed else 'blocked'}")
+def _changed(own: Tensor, name: str, numbers: list[tuple[int, ...]], *, is_causal: bool) -> Tensor:
+    """Return another mask instead of the model's own: [batch, query, key]."""
+    n_queries, n_keys = own.shape[1:]
+    if name == "no_causal":  # the last row of a causal mask allows everything but padding
+        return own.any(dim=1, keepdim=True).expand_as(own)
+    if name == "no_padding":
+        everything = torch.ones_like(own)
+        return everything & causal_mask(n_queries, n_keys, own.device) if is_causal else everything
+    positions = torch.arange(n_keys, device=own.device)
+    if name in _OF_ONE_SEQUENCE:
+        size = numbers[0][0] if numbers else 1
+        return own & ((positions[n_keys - n_queries :, None] - positions).abs() < size)
+    edited = own.clone()
+    if name == "keys":
+        edited[:, :, [key for (key,) in numbers if key < n_keys]] = False
+    elif inside := [(query, key) for query, key in numbers if query < n_queries and key < n_keys]:
+        queries, keys = map(list, zip(*inside, strict=True))
+        edited[:, queries, keys] = name == "allow"
+    return edited
 
 
 def mask_under(edits: Iterable[Edit], view: AttentionView) -> np.ndarray:
     """Return the mask that a layer has under edits of masks, without running the model.
 
     Args:
-        edits: Edits made by the functions above; those of other layers are skipped.
+        edits: Edits of masks; those of other layers are skipped.
         view: The layer with the model's own mask.
 
     Returns:
@@ -95,32 +87,6 @@ def mask_under(edits: Iterable[Edit], view: AttentionView) -> np.ndarray:
     """
     mask = torch.tensor(view.allowed)[None]
     for edit in edits:
-        if edit.name == _probe(view.stack, view.layer, view.kind):
+        if edit.name == f"{view.name}.allowed":
             mask = edit.function(mask)
     return mask[0].numpy()
-
-
-def _distance(mask: Tensor) -> Tensor:
-    """Return |query − key|, [query, key]."""
-    n_queries, n_keys = mask.shape[1:]
-    queries = torch.arange(n_keys - n_queries, n_keys, device=mask.device)
-    return (queries[:, None] - torch.arange(n_keys, device=mask.device)).abs()
-
-
-def _check_self(what: str, kind: str) -> None:
-    if kind != "self":
-        raise ValueError(f"{what} is about places in one sequence; in {kind}-attention queries and keys are two")
-
-
-def _position(index: int) -> int:
-    if index < 0:
-        raise ValueError(f"there is no position {index}; count from 0")
-    return int(index)
-
-
-def _edit(stack: str, layer: int, kind: str, function: Callable[[Tensor], Tensor], what: str) -> Edit:
-    return Edit(_probe(stack, layer, kind), function, f"{stack} {kind}-attention, layer {layer}: {what}")
-
-
-def _probe(stack: str, layer: int, kind: str) -> str:
-    return f"{stack}.layers.{layer}.{kind}_attention.allowed"

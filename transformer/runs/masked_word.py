@@ -1,4 +1,4 @@
-"""The masked word of a sentence: what a model that fills in blanks reads of one without a blank.
+"""The word that is masked in a sentence without a blank, for a model that fills in blanks.
 
 Such a model was trained to predict words that it cannot read. It mostly repeats the words that it can read, so a
 sentence shows what the model does only once a word is masked.
@@ -69,7 +69,7 @@ def masked_word(checkpoint: Checkpoint, sentence: str, chosen: str = "") -> Mask
 
 
 def hidden_id(trace: Trace, typed: str) -> int | None:
-    """Return the id of the token that a mask replaces in the ``typed`` text; ``None`` if not one."""
+    """Return the id of the token in ``typed`` that a mask replaces; ``None`` unless it is exactly one."""
     run, source = trace.run, trace.source
     if typed == trace.sentence or run is None or source is None:
         return None

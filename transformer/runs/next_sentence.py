@@ -35,10 +35,9 @@ def segments_of(trace: Trace) -> tuple[int, ...]:
     return tuple(segment_numbers(ids, embedding.separator_id, embedding.pad_id, n_segments)[0].tolist())
 
 
-def sentence_letters(trace: Trace) -> tuple[str, ...]:
-    """Return the sentence of every token that the encoder read, "A", "B" …; all "A" without segments."""
-    segments = segments_of(trace) or (0,) * len(trace.source or ())
-    return tuple(ascii_uppercase[segment % len(ascii_uppercase)] for segment in segments)
+def letters_of(trace: Trace) -> tuple[str, ...]:
+    """Return the sentence of every token that the encoder read, "A", "B" …; empty without segments."""
+    return tuple(ascii_uppercase[segment % len(ascii_uppercase)] for segment in segments_of(trace))
 
 
 def is_pair(trace: Trace) -> bool:

@@ -1,7 +1,8 @@
-"""A model on many sentences, in batches of similar length: recorded tensors and attention views."""
+"""A model run on many sentences, in batches of similar length: recorded tensors, attention views."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -11,17 +12,18 @@ from transformer.errors import InputError
 from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Recording, record
-from transformer.runs.activation_arrays import activations_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.batches import pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.head_places import attention_layers
 from transformer.runs.inputs import mark_task, prompt_ids, source_tensor, target_ids
 from transformer.runs.not_finite import first_not_finite, not_finite_error
+from transformer.runs.recorded import Recorded
 from transformer.runs.recording_size import check_recording, rows_that_fit
 from transformer.text.tokens import TokenSequence
 
 BATCH_SIZE = 16
+Progress = Callable[[int, int], None]
 VIEWED = ("weights", "allowed", "scores")  # contents of an AttentionView
 _MAX_CELLS = 200_000  # sentences × longest², which bounds the memory of a batch's attention maps
 
@@ -29,7 +31,7 @@ _MAX_CELLS = 200_000  # sentences × longest², which bounds the memory of a bat
 _Row = tuple[int, list[int], list[int] | None]  # index of the sentence, the tokens read, the given target
 
 
-class Recorded(NamedTuple):
+class RecordedBatch(NamedTuple):
     """One recorded pass over several sentences, padded to the same length.
 
     Attributes:
@@ -68,8 +70,9 @@ def readings(
     answers: Sequence[str] | None = None,
     source_only: bool = False,
     batch_size: int = BATCH_SIZE,
-) -> Iterator[tuple[Reading, ...]]:
-    """Yield the results for ``sentences``, batch by batch.
+    progress: Progress | None = None,
+) -> Iterator[Reading]:
+    """Yield the result for each of ``sentences``: first those that cannot be read, then by length.
 
     Padding changes numbers only by rounding, and every map is cut to the tokens of its sentence. A model of several
     tasks reads every sentence after ``task_before``, unless the sentence begins with a task itself; the tokens of a
@@ -81,14 +84,18 @@ def readings(
         answers: Targets for an encoder-decoder (teacher forcing). By default it reads its own greedy translation.
         source_only: Let an encoder-decoder read only the beginning of a target.
         batch_size: Largest number of sentences in a batch.
+        progress: Called as ``progress(done, total)`` with numbers of sentences after every batch; an exception that it
+            raises ends the work.
+
+    Raises:
+        InputError: If no sentence can be read.
     """
     for batch in recorded_batches(
-        checkpoint, sentences, answers=answers, source_only=source_only, batch_size=batch_size, parts=VIEWED
-    ):
-        if batch.unread:
-            yield tuple(Reading(index, ()) for index in batch.unread)
-        else:
-            yield _readings(checkpoint, batch, given=answers is not None)
+        checkpoint, sentences, answers=answers, source_only=source_only, batch_size=batch_size, parts=VIEWED,
+        progress=progress,
+    ):  # fmt: skip
+        yield from (Reading(index, ()) for index in batch.unread)
+        yield from _readings(checkpoint, batch, given=answers is not None)
 
 
 def recorded_batches(
@@ -98,8 +105,9 @@ def recorded_batches(
     answers: Sequence[str] | None = None,
     source_only: bool = False,
     batch_size: int = BATCH_SIZE,
-    parts: Collection[str] | None = None,
-) -> Iterator[Recorded]:
+    parts: Collection[str],
+    progress: Progress | None = None,
+) -> Iterator[RecordedBatch]:
     """Yield the recorded passes of ``readings``; sentences that cannot be read come first.
 
     Args:
@@ -108,15 +116,18 @@ def recorded_batches(
         answers: As in ``readings``.
         source_only: As in ``readings``.
         batch_size: As in ``readings``.
-        parts: Names, or last parts of names, of the probes to keep ("weights", "hidden"); everything takes much more
-            memory.
+        parts: Last parts of the names of the probes to keep ("weights", "hidden").
+        progress: As in ``readings``.
+
+    Raises:
+        InputError: If no sentence can be read.
     """
     checkpoint = replace(checkpoint, prompt=None)  # sentences of a list are read without the prompt's frame
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     if checkpoint.config.has_encoder and checkpoint.special.pad is None:
         batch_size = 1  # shorter sentences of the batch could not be padded
-    read: list[tuple[int, list[int], list[int] | None]] = []
+    read: list[_Row] = []
     unread: list[int] = []
     for index, sentence in enumerate(sentences):
         try:
@@ -124,21 +135,24 @@ def recorded_batches(
             read.append((index, _ids(checkpoint, with_task(checkpoint, sentence)), answer))
         except InputError:
             unread.append(index)
-    if unread:
-        yield Recorded((), unread=tuple(unread))
+    if not read:
+        raise nothing_read_error(checkpoint, len(sentences))
     rows = sorted(read, key=lambda row: max(len(row[1]), len(row[2] or ())))
-    names = None
-    if parts is not None:
-        names = {name for name in checkpoint.model.probes if name in parts or name.rsplit(".", 1)[-1] in parts}
-    for batch in _batches(checkpoint, rows, batch_size, names):
-        yield _record(checkpoint, batch, names)
+    names = {name for name in checkpoint.model.probes if name.rsplit(".", 1)[-1] in parts}
+    passes = (_record(checkpoint, batch, names) for batch in _batches(checkpoint, rows, batch_size, names))
+    done = 0
+    for found in chain([RecordedBatch((), unread=tuple(unread))] if unread else (), passes):
+        yield found
+        done += len(found.unread) + len(found.indices)
+        if progress is not None:
+            progress(done, len(sentences))
 
 
 def task_before(checkpoint: Checkpoint) -> str:
     """Return the task prefix for a sentence that names no task.
 
-    For a model of several tasks (Raffel et al. 2020, §2.4) it is translation into French, the language of the annotated
-    pairs, or else the first task; for every other model it is "".
+    For a model of several tasks (Raffel et al. 2020, §2.4) the task is translation into French, the language of the
+    annotated pairs, or otherwise the model's first task. For every other model the prefix is "".
     """
     starts = checkpoint.framing.starts
     return next((start for start in starts if "to French" in start), next(iter(starts), ""))
@@ -174,15 +188,14 @@ def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
 
 
 def _batches(
-    checkpoint: Checkpoint, rows: Sequence[_Row], batch_size: int, names: Collection[str] | None
+    checkpoint: Checkpoint, rows: Sequence[_Row], batch_size: int, names: Collection[str]
 ) -> Iterator[list[_Row]]:
     batch: list[_Row] = []
+    config = checkpoint.config
+    stacks = [name for name, exists in (("source", config.has_encoder), ("target", config.has_decoder)) if exists]
     for row in rows:
         longest = max(len(row[1]), len(row[2] or ()))
-        read = {"source": longest} if checkpoint.config.kind == "encoder-only" else {"target": longest}
-        if checkpoint.config.kind == "encoder-decoder":
-            read = {"source": longest, "target": longest}
-        fitting = rows_that_fit(checkpoint.model, batch_size, **read, names=names)
+        fitting = rows_that_fit(checkpoint.model, batch_size, **dict.fromkeys(stacks, longest), names=names)
         if batch and (len(batch) >= fitting or (len(batch) + 1) * longest**2 > _MAX_CELLS):
             yield batch
             batch = []
@@ -192,7 +205,7 @@ def _batches(
 
 
 @torch.inference_mode()
-def _record(checkpoint: Checkpoint, batch: Sequence[_Row], names: Collection[str] | None) -> Recorded:
+def _record(checkpoint: Checkpoint, batch: Sequence[_Row], names: Collection[str]) -> RecordedBatch:
     model, config, pad_id = checkpoint.model, checkpoint.config, checkpoint.special.pad or 0
     indices, sources, answers = (list(column) for column in zip(*batch, strict=True))
     read = {"encoder" if config.has_encoder else "decoder": sources}
@@ -208,7 +221,7 @@ def _record(checkpoint: Checkpoint, batch: Sequence[_Row], names: Collection[str
     tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
     if checkpoint.framing.starts:
         tokens["encoder"] = [_task_as_special(checkpoint, sequence) for sequence in tokens["encoder"]]
-    return Recorded(tuple(indices), tokens, recording, logits)
+    return RecordedBatch(tuple(indices), tokens, recording, logits)
 
 
 def _check_finite(checkpoint: Checkpoint, logits: Tensor, inputs: Mapping[str, Tensor]) -> None:
@@ -221,24 +234,26 @@ def _check_finite(checkpoint: Checkpoint, logits: Tensor, inputs: Mapping[str, T
     wrong = ~torch.isfinite(logits.flatten(start_dim=1).amax(dim=1))
     for row in wrong.nonzero().flatten().tolist():
         own = {stack: ids[row : row + 1] for stack, ids in inputs.items()}
-        with record() as recording:
-            model(*own.values())
-        if (found := first_not_finite(activations_of(model, recording))) is not None:
+        if (found := first_not_finite(Recorded(model, tuple(own.values())))) is not None:
             ids = own.get(found.stack)
             tokens = None if ids is None else checkpoint.tokenizer.sequence(ids[0].tolist())
             raise not_finite_error(found, tokens, edited=False)
 
 
-def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[Reading, ...]:
+def _readings(checkpoint: Checkpoint, batch: RecordedBatch, *, given: bool) -> tuple[Reading, ...]:
     """Return the results of a batch; ``given`` says whether the targets were given."""
     tokens, recording, logits = batch.tokens, batch.recording, batch.logits
     if recording is None or logits is None:
         return ()
     views: list[list[AttentionView]] = [[] for _ in batch.indices]
     for stack, kind, layer in attention_layers(checkpoint.config):
-        keys = tokens["encoder" if kind == "cross" else stack]
-        for row, view in enumerate(_views(recording, stack, kind, layer, tokens[stack], keys)):
-            views[row].append(view)
+        name, keys = f"{stack}.layers.{layer}.{kind}_attention", tokens["encoder" if kind == "cross" else stack]
+        arrays = {part: recording.tensors[f"{name}.{part}"].numpy(force=True) for part in VIEWED}
+        for row, (query, key) in enumerate(zip(tokens[stack], keys, strict=True)):  # without padding
+            own = {part: array[row][..., : len(query), : len(key)] for part, array in arrays.items()}
+            views[row].append(
+                AttentionView(name=name, stack=stack, layer=layer, kind=kind, query=query, key=key, **own)
+            )
     surprise: list[tuple[float, ...]] = [() for _ in batch.indices]
     if given and len(tokens) == 2:
         start = len(checkpoint.framing.answer)
@@ -263,19 +278,3 @@ def _translations(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> list[li
         source = pad(batch, checkpoint.special.pad or 0).to(model.device)
         written = greedy_batch(model, source, max(limits), framing=checkpoint.framing)
     return [[*checkpoint.framing.answer, *ids[: limit - 1]] for ids, limit in zip(written, limits, strict=True)]
-
-
-def _views(
-    recording: Recording,
-    stack: str,
-    kind: str,
-    layer: int,
-    queries: Sequence[TokenSequence],
-    keys: Sequence[TokenSequence],
-) -> Iterator[AttentionView]:
-    """Yield one attention layer for every sentence of a batch, without its padding."""
-    name = f"{stack}.layers.{layer}.{kind}_attention"
-    arrays = {part: recording.tensors[f"{name}.{part}"].numpy(force=True) for part in VIEWED}
-    for row, (query, key) in enumerate(zip(queries, keys, strict=True)):
-        own = {part: array[row][..., : len(query), : len(key)] for part, array in arrays.items()}
-        yield AttentionView(name=name, stack=stack, layer=layer, kind=kind, query=query, key=key, **own)

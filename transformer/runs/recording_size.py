@@ -20,7 +20,6 @@ _NUMBER, _TRUTH = 4, 1  # bytes of a float32 and of a bool
 _TEMPORARY = 3  # number of temporary arrays as large as the scores of one layer: masked, softmax, times allowed
 _SPARED = 2  # use at most half of the free memory, since another visitor may ask at the same moment
 _MANY = 64  # lengths of which the sizes of a model's probes are remembered: a click asks twenty times about one
-_PASSES: MutableMapping[Model, dict[tuple[int, int], int]] = WeakKeyDictionary()
 _REMEMBERED: MutableMapping[Model, dict[tuple[int, int], Mapping[str, int]]] = WeakKeyDictionary()
 
 
@@ -36,43 +35,36 @@ def allowed_bytes() -> int:
     return spared if MAX_BYTES is None else min(MAX_BYTES, spared)
 
 
-def recorded_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
-    """Return the size in bytes of a recorded pass over ``source`` and ``target`` tokens, for one text.
-
-    It equals ``RecordedActivations.n_bytes`` after the pass.
-    """
-    return sum(_sizes(model, source, target).values())
-
-
 def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collection[str] | None = None) -> int:
     """Return the size in bytes of the recorded probes (``names``, or all) and of temporary arrays.
 
     The temporary arrays are those of the largest attention layer.
     """
-    if names is None and (known := _PASSES.setdefault(model, {}).get((source, target))) is not None:
-        return known
-    sizes = _sizes(model, source, target)
+    sizes = probe_bytes(model, source, target)
     largest = max((size for name, size in sizes.items() if name.endswith("attention.scores")), default=0)
-    needed = sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
-    if names is None:
-        _PASSES[model] = {(source, target): needed}  # asked several times for each text
-    return needed
+    return sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
 
 
-def is_kept_of_long_text(name: str) -> bool:
-    """Return whether a long text keeps a probe: the input of each layer, and what is outside of them."""
-    return name.endswith(".residual.in") or (".layers." not in name and not name.endswith(".logits"))
+def part_of(name: str) -> str | None:
+    """Return the part that a lazy pass computes again for a probe: its layer, or the logits.
+
+    ``None`` stands for tensors that it keeps: the input of each layer, and everything outside of layers.
+    """
+    if name.endswith(".logits"):
+        return name
+    parts = name.split(".", 3)
+    return ".".join(parts[:3]) if parts[1] == "layers" and not name.endswith(".residual.in") else None
 
 
-def kept_of_long_text_bytes(model: Model, target: int) -> int:
-    """Return the size in bytes of what a long text keeps."""
-    return sum(size for name, size in _sizes(model, 0, target).items() if is_kept_of_long_text(name))
+def kept_bytes(model: Model, target: int) -> int:
+    """Return the size in bytes of what a lazy pass keeps."""
+    return sum(size for name, size in probe_bytes(model, 0, target).items() if part_of(name) is None)
 
 
-def long_pass_bytes(model: Model, target: int) -> int:
-    """Return the size of a pass that keeps ``is_kept_of_long_text`` and one layer, or the logits."""
-    sizes = _sizes(model, 0, target)
-    kept = kept_of_long_text_bytes(model, target)
+def lazy_pass_bytes(model: Model, target: int) -> int:
+    """Return the size of a lazy pass with one layer, or the logits."""
+    sizes = probe_bytes(model, 0, target)
+    kept = kept_bytes(model, target)
     first = sum(size for name, size in sizes.items() if name.startswith("decoder.layers.0."))
     scores = sizes["decoder.layers.0.self_attention.scores"]
     return kept + max(first + _TEMPORARY * scores, sizes["decoder.logits"])
@@ -104,25 +96,15 @@ def check_recording(
     needed = pass_bytes(model, source=source, target=target)
     if needed <= ALWAYS:
         return
+    scope, limit = "in every layer and head of this model", allowed_bytes()
     if by_layer and is_recorded_by_layer(model, target):
-        _check_one_layer(model, target)
-        return
-    most = min(allowed_bytes(), needed if most is None else most)
-    if needed > most:
+        scope, needed = "even one layer of this model at a time", lazy_pass_bytes(model, target)
+    elif most is not None:
+        limit = min(limit, most)
+    if needed > limit:
         raise InputError(
-            f"To record {source + target:,} tokens in every layer and head of this model takes "
-            f"{needed / 1e6:,.0f} MB of memory; at most {most / 1e6:,.0f} MB are allowed. Nothing "
-            "was cut: shorten the text."
-        )
-
-
-def _check_one_layer(model: Model, target: int) -> None:
-    needed, most = long_pass_bytes(model, target), allowed_bytes()
-    if needed > most:
-        raise InputError(
-            f"To record {target:,} tokens takes {needed / 1e6:,.0f} MB of memory, even one layer of "
-            f"this model at a time; at most {most / 1e6:,.0f} MB are allowed. Nothing was cut: shorten "
-            "the text."
+            f"To record {source + target:,} tokens, {scope}, takes {needed / 1e6:,.0f} MB of memory; at most "
+            f"{limit / 1e6:,.0f} MB are allowed. Nothing was cut: shorten the text."
         )
 
 
@@ -134,8 +116,11 @@ def rows_that_fit(
     return max(1, min(rows, allowed_bytes() // max(1, one)))
 
 
-def _sizes(model: Model, source: int, target: int) -> Mapping[str, int]:
-    """Return the bytes of each probe, in the order of the model."""
+def probe_bytes(model: Model, source: int, target: int) -> Mapping[str, int]:
+    """Return the bytes that each probe takes in a recorded pass of one text, in the order of the model.
+
+    Their sum equals ``Recorded.n_bytes`` after the pass.
+    """
     known = _REMEMBERED.setdefault(model, {})
     if (sizes := known.get((source, target))) is None:
         if len(known) >= _MANY:
@@ -147,27 +132,25 @@ def _sizes(model: Model, source: int, target: int) -> Mapping[str, int]:
 def _bytes(model: Model, name: str, source: int, target: int) -> int:
     """Return the bytes of the probe ``name``."""
     config, stack, last = model.config, name.split(".", 1)[0], name.rsplit(".", 1)[-1]
-    in_decoder, cross = stack == "decoder", ".cross_attention." in name
     heads = config.heads_in(stack)
-    own = target if in_decoder else source
-    keys = source if cross else own
-    channels = config.d_model // heads if in_decoder and getattr(config, "decoder_heads", None) else config.d_head
+    own = target if stack == "decoder" else source
+    keys = source if ".cross_attention." in name else own
     if last in ("key", "value"):
         own = keys
     if ".key_norm." in name:  # recorded before the keys are copied to the heads that share them
-        own, heads = keys, getattr(config, "n_key_heads", 0) or heads
+        own, heads = keys, config.n_key_heads or heads
     sizes = {
         "position": own,
         "query": own,
         "key": keys,
         "head": heads,
-        "channel": channels,
+        "channel": config.d_head_in(stack),
         "model": config.d_model,
-        "hidden": (in_decoder and getattr(config, "decoder_d_ff", None)) or config.d_ff,
+        "hidden": config.d_ff_in(stack),
         "vocabulary": config.vocabulary_size,
         "class": config.n_classes,
         "next_sentence": len(NEXT_SENTENCE),
-        "expert": getattr(config, "n_experts", 0),
+        "expert": config.n_experts,
     }
     axes = model.probes[name].axes
     return prod(sizes[axis] for axis in axes) * (_TRUTH if last == "allowed" else _NUMBER)

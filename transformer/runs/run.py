@@ -24,7 +24,6 @@ class Run:
     Attributes:
         target: Given output (teacher forcing); ``None`` if the model generates it by ``strategy`` (greedy by default).
         source_pads: Number of padding tokens added to the source.
-        target_pads: Number of padding tokens added to the target.
         edits: Changes to the model for this run only.
         output: Whether there is an output; without one, the model reads the prompt alone.
     """
@@ -36,7 +35,6 @@ class Run:
     edits: tuple[Edit, ...] = ()
     strategy: Strategy | None = None
     source_pads: int = 0
-    target_pads: int = 0
     output: bool = True
 
     def __eq__(self, other: object) -> bool:
@@ -47,15 +45,8 @@ class Run:
 
     @once
     def _key(self) -> tuple[object, ...]:
-        given = (self.sentence, self.target, self.edits, self.source_pads, self.target_pads)
-        checkpoint = self.checkpoint
+        model = self.checkpoint
         return (
-            checkpoint.path,
-            checkpoint.fingerprint,
-            checkpoint.config,
-            checkpoint.framing,
-            checkpoint.prompt,
-            *given,
-            self.strategy,
-            self.output,
+            *(model.path, model.fingerprint, model.config, model.framing, model.prompt),
+            *(self.sentence, self.target, self.edits, self.source_pads, self.strategy, self.output),
         )

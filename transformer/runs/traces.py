@@ -119,7 +119,7 @@ class Trace:
 
     @property
     def stacks(self) -> tuple[str, ...]:
-        """The stacks of this model, of "encoder" and "decoder"."""
+        """The stacks of this model: "encoder", "decoder" or both."""
         return tuple(stack for stack in STACKS if self.n_layers(stack))
 
     def n_layers(self, stack: str) -> int:
@@ -146,14 +146,8 @@ class Trace:
     def first_not_finite(self) -> NotFinite | None:
         """The first activation of the pass that holds NaN or an infinity; ``None`` if all numbers are finite.
 
-        Of a text that is recorded layer by layer, only the layers that have run count.
+        If a text is recorded layer by layer, only the layers that have run count.
         """
-        if hasattr(self.activations, "first_not_finite"):
-            return self.activations.first_not_finite
-        return self._first_not_finite
-
-    @cached_property
-    def _first_not_finite(self) -> NotFinite | None:
         return first_not_finite(self.activations)
 
     def check_finite(self) -> None:

@@ -1,15 +1,15 @@
 """One sentence through one model, with everything recorded."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.errors import NotFiniteError
 from transformer.files.checkpoints import Checkpoint
-from transformer.probes import Edit, record
+from transformer.models import Model
+from transformer.probes import Edit
 from transformer.runs.activation import Activation
 from transformer.runs.decoding import decode
 from transformer.runs.decoding_state import writable
@@ -18,17 +18,15 @@ from transformer.runs.edits import check_edits
 from transformer.runs.inputs import (
     check_length,
     mark_task,
-    padding_ids,
     prompt_ids,
     prompt_of,
     source_tensor,
     target_ids,
     text_read,
 )
-from transformer.runs.long_activations import long_activations
+from transformer.runs.recorded import Recorded
 from transformer.runs.recording_size import check_recording, is_recorded_by_layer
 from transformer.runs.run import Run
-from transformer.runs.slim_activations import reduce_activations
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
@@ -41,7 +39,6 @@ def trace(
     edits: Iterable[Edit] = (),
     strategy: Strategy | None = None,
     source_pads: int = 0,
-    target_pads: int = 0,
 ) -> Trace:
     """Record one forward pass over ``sentence`` and its output.
 
@@ -56,71 +53,56 @@ def trace(
         edits: Changes to the model in this call only, both while it generates and while it is recorded.
         strategy: How the output is generated; greedy by default.
         source_pads: Number of padding tokens added to the source, to show what the padding mask does.
-        target_pads: Number of padding tokens added to the target.
 
     Raises:
         InputError: If the model cannot take a text.
         ValueError: If an edited location does not exist.
     """
-    return trace_of(
-        Run(
-            checkpoint,
-            sentence,
-            target,
-            edits=tuple(edits),
-            strategy=strategy,
-            source_pads=source_pads,
-            target_pads=target_pads,
-        )
-    )
+    return trace_of(Run(checkpoint, sentence, target, edits=tuple(edits), strategy=strategy, source_pads=source_pads))
 
 
 def trace_of(run: Run) -> Trace:
     """Record the pass that ``run`` describes; raises what ``trace`` raises."""
-    checkpoint, edits, target_pads = run.checkpoint, run.edits, run.target_pads
+    checkpoint, edits = run.checkpoint, run.edits
     model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
     check_edits(model.probes, edits)
     source = source_tensor(checkpoint, run.sentence, pads=run.source_pads) if config.has_encoder else None
     read: list[int] | None = None
     written: list[int] = []
     notes: list[str] = []
-    activations: Mapping[str, Activation] | None = None
+    activations: Recorded | None = None
     if config.has_decoder:
         if not run.output:
             prompt, answer, finished = prompt_of(checkpoint, run.sentence), [], True
         elif run.strategy == Greedy(1) and run.target is None and is_long(run):
             prompt = prompt_of(checkpoint, run.sentence)
-            activations = found = long_activations(model, prompt)  # the pass that shows the next token is recorded
-            best = writable(found.next_logits(), checkpoint.framing.never).argmax()
+            activations = _recorded(model, None, prompt, lazy=True)  # the pass that shows the next token is recorded
+            best = writable(activations.next_logits(), checkpoint.framing.never).argmax()
             answer, finished = [int(best)], True
         else:
             prompt, answer, finished = _answer(run, source)
         # A caller who asks for only the next token knows that it is one.
         if not finished and run.strategy != Greedy(1):
             notes.append(f"The output did not end within {len(answer)} tokens; it was stopped there.")
-        whole, pads = prompt + answer, padding_ids(checkpoint, target_pads)
-        read, written = (whole[:-1] + pads, whole[1:] + pads) if answer else (whole + pads, [])
+        whole = prompt + answer
+        read, written = (whole[:-1], whole[1:]) if answer else (whole, [])
         what = "The target" if config.has_encoder else "The sentence with its target"
-        check_length(checkpoint, len(read), what, target_pads)
-    notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
+        check_length(checkpoint, len(read), what)
+    if pads := run.source_pads:
+        one, many = "1 <pad> token was added to the source.", f"{pads} <pad> tokens were added to the source."
+        notes.append(one if pads == 1 else many)
     n_read = len(read or ())
     check_recording(model, source=0 if source is None else source.shape[1], target=n_read, by_layer=not edits)
-    if activations is None and read is not None and not edits and is_recorded_by_layer(model, n_read):
-        activations = long_activations(model, read)
     if activations is None:
-        inputs = [] if source is None else [source]
-        if read is not None:
-            inputs.append(torch.tensor([read], device=model.device))
-        with torch.inference_mode(), record(edits) as recording:
-            logits = model(*inputs)
-            activations = reduce_activations(model, recording)
+        lazy = read is not None and not edits and is_recorded_by_layer(model, n_read)
+        activations = _recorded(model, source, read, edits, lazy=lazy)
     prediction: TokenSequence | None = None
     text = ""
     if config.has_decoder:
         prediction = tokenizer.sequence(written, "prediction") if written else None
         text = tokenizer.decode(answer if config.has_encoder else whole)
     elif source is not None:
-        prediction, text = _encoder_answer(checkpoint, source, logits)
+        prediction, text = _encoder_answer(checkpoint, source[0].tolist(), activations)
     return Trace(
         activations=activations,
         source=None if source is None else mark_task(checkpoint, tokenizer.sequence(source[0].tolist(), "source")),
@@ -134,10 +116,10 @@ def trace_of(run: Run) -> Trace:
 
 
 def is_long(run: Run, *, writes: int = 0) -> bool:
-    """Return whether a text is recorded layer by layer (``transformer.runs.long_activations``).
+    """Return whether a text is recorded layer by layer (``transformer.runs.lazy_pass``).
 
     Args:
-        run: The run; a given target counts.
+        run: The run; a given target counts towards the length.
         writes: Number of tokens that the model generates after it.
 
     Raises:
@@ -166,40 +148,34 @@ def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool
     return prompt, list(decoding.tokens.ids), decoding.finished
 
 
-def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> tuple[TokenSequence | None, str]:
+def _recorded(
+    model: Model, source: Tensor | None, read: list[int] | None, edits: Iterable[Edit] = (), *, lazy: bool = False
+) -> Recorded:
+    inputs = [] if source is None else [source]
+    inputs += [] if read is None else [torch.tensor([read], device=model.device)]
+    return Recorded(model, inputs, edits, lazy=lazy)
+
+
+def _encoder_answer(
+    checkpoint: Checkpoint, source: Sequence[int], activations: Mapping[str, Activation]
+) -> tuple[TokenSequence | None, str]:
     """Return the output of an encoder: tokens (or ``None``) and text.
 
-    These are the most likely class; nothing for an encoder without a head; or the most likely token at every
-    position and the sentence with its blanks filled in.
+    For a classifier this is the most likely class, for a masked-token model the most likely token at every position and
+    the sentence with its blanks filled in; an encoder without a head has no output.
     """
-    if checkpoint.config.n_classes:
-        return None, checkpoint.config.class_names[int(logits[0].argmax())]
     if checkpoint.config.encodes_sentences:
         return None, ""
-    best = logits[0].argmax(dim=-1)
+    if checkpoint.config.n_classes:
+        return None, checkpoint.config.class_names[int(activations["classifier.logits"].values.argmax())]
+    best = activations["encoder.logits"].values.argmax(axis=-1).tolist()
     mask = checkpoint.special.mask
-    filled = source[0] if mask is None else torch.where(source[0] == mask, best, source[0])
-    return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), text_read(checkpoint, filled.tolist())
+    filled = [new if id == mask else id for id, new in zip(source, best, strict=True)]
+    return checkpoint.tokenizer.sequence(best, "prediction"), text_read(checkpoint, filled)
 
 
 def add_predicted_output(run: Trace) -> Trace:
     """Return a trace of a model that does not generate text, with the output that its logits give."""
-    checkpoint, source = run.checkpoint, run.source
-    if source is None or checkpoint.config.has_decoder:
-        raise ValueError(f"{checkpoint.name} writes its answer, so its logits over given tokens do not hold it")
-    if checkpoint.config.encodes_sentences:
-        return run
-    logits = run.values("classifier.logits" if checkpoint.config.n_classes else "encoder.logits")
-    ids = torch.tensor([source.ids])
-    prediction, text = _encoder_answer(checkpoint, ids, torch.from_numpy(np.array(logits))[None])
+    assert run.source is not None, "such a model has an encoder"
+    prediction, text = _encoder_answer(run.checkpoint, run.source.ids, run.activations)
     return replace(run, prediction=prediction, text=text)
-
-
-def _padding_notes(source: int, target: int) -> list[str]:
-    """Return a sentence for each side that received <pad> tokens."""
-    padded = [(source, "the source"), (target, "the target")]
-    return [
-        f"{count} <pad> token was added to {what}." if count == 1 else f"{count} <pad> tokens were added to {what}."
-        for count, what in padded
-        if count
-    ]

@@ -1,4 +1,4 @@
-"""What was typed and what was added: the tokens of a run from the reader, and those that frame them."""
+"""The tokens of a run that the reader typed, and the special tokens that were added around them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from transformer.runs.inputs import prompt_ids
-from transformer.runs.next_sentence import is_pair, sentence_letters
+from transformer.runs.next_sentence import is_pair
 from transformer.runs.traces import Trace
 from transformer.text.tokens import Token, TokenSequence
 from transformer.text.word_spans import words_of
@@ -62,22 +62,17 @@ def text_of(tokens: Sequence[Token]) -> str:
     return "".join(token.text for token in tokens if not token.special).removeprefix(" ")
 
 
-def letters_of(trace: Trace) -> tuple[str, ...]:
-    """Return the sentence, "A" or "B", of every token that the encoder read; empty unless there are two."""
-    return sentence_letters(trace) if is_pair(trace) else ()
-
-
 def added_tokens(trace: Trace, stack: str) -> AddedTokens:
     """Return the special tokens that were added to the text of a prompt."""
     tokens = prompt_tokens(trace, stack).tokens
     typed = [index for index, token in enumerate(tokens) if not token.special or token.role == "mask"]
     first, last = (typed[0], typed[-1]) if typed else (len(tokens), len(tokens))
-    separators = [token for token in tokens[:-1] if token.role == "end"] if letters_of(trace) else []
+    separators = [token for token in tokens[:-1] if token.role == "end"] if is_pair(trace) else []
     return AddedTokens(tokens[:first], separators, tokens[last + 1 :])
 
 
 def special_uses(trace: Trace) -> dict[int, tuple[str, ...]]:
-    """Return each special token's roles by id: all with a role, then the others of this run, without any."""
+    """Return each special token's roles by id: first the tokens with a role, then all others of this run."""
     special = trace.checkpoint.tokenizer.special
     found: dict[int, tuple[str, ...]] = {}
     for role in ROLES:

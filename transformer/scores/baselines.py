@@ -19,7 +19,7 @@ _INVERSE_PENALTIES = (0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 def unigram_accuracies(
     tokenizer: Tokenizer, train: Sequence[str], hidden: Sequence[HiddenWord]
 ) -> dict[str, float | None]:
-    """Return the accuracy of guessing the word in ``train`` most frequent for that number of tokens.
+    """Return the accuracy of guessing the most frequent word in ``train`` with as many tokens.
 
     The guess depends only on the number of masked tokens and, for ``_letters``, on the word not being a punctuation
     mark. The first of several equally frequent words is used.
@@ -27,17 +27,17 @@ def unigram_accuracies(
     counts: Counter[tuple[int, ...]] = Counter()
     for ids in tokenizer.encode_many(train):
         counts.update(tuple(ids[start:end]) for start, end in words_of(tokenizer, ids))
-    likeliest: dict[int, tuple[int, ...]] = {}
-    likeliest_with_letters: dict[int, tuple[int, ...]] = {}
+    most_frequent: dict[int, tuple[int, ...]] = {}
+    most_frequent_with_letters: dict[int, tuple[int, ...]] = {}
     for word, _ in counts.most_common():
-        likeliest.setdefault(len(word), word)
-        if len(word) not in likeliest_with_letters and has_letters(tokenizer, word):
-            likeliest_with_letters[len(word)] = word
+        most_frequent.setdefault(len(word), word)
+        if len(word) not in most_frequent_with_letters and has_letters(tokenizer, word):
+            most_frequent_with_letters[len(word)] = word
     with_letters = [word for word in hidden if word.has_letters]
     return {
-        "unigram_accuracy": share([likeliest.get(len(word.answer)) == word.answer for word in hidden]),
+        "unigram_accuracy": share([most_frequent.get(len(word.answer)) == word.answer for word in hidden]),
         "unigram_accuracy_letters": share(
-            [likeliest_with_letters.get(len(word.answer)) == word.answer for word in with_letters]
+            [most_frequent_with_letters.get(len(word.answer)) == word.answer for word in with_letters]
         ),
     }
 
@@ -70,17 +70,17 @@ def bag_of_words_accuracy(train: Sequence[tuple[str, int]], rows: Sequence[tuple
     return float(search.score(*_columns(rows)))
 
 
-def majority_accuracy(train: Sequence[int], labels: Sequence[int]) -> float | None:
-    """Return the share of ``labels`` that are the most frequent class of ``train``."""
-    (most_frequent, _), *_ = Counter(train).most_common(1)
-    return share([label == most_frequent for label in labels])
+def majority_accuracy(train: Sequence[tuple], rows: Sequence[tuple]) -> float | None:
+    """Return the share of ``rows`` whose last entry (class or text) is the most frequent in ``train``."""
+    (most_frequent, _), *_ = Counter(row[-1] for row in train).most_common(1)
+    return share([row[-1] == most_frequent for row in rows])
 
 
 def word_overlap_accuracy(train: Sequence[tuple[str, str, int]], rows: Sequence[tuple[str, str, int]]) -> float | None:
     """Return the accuracy of calling a pair of sentences consecutive if they share many words.
 
-    The measure is the share of their different words that are in both (Jaccard), in lower case and without punctuation;
-    the threshold is the one that fits ``train`` best. Class 0 is "consecutive".
+    The measure is the number of distinct words in both sentences over that in either (Jaccard), in lower case and
+    without punctuation; the threshold is the one that fits ``train`` best. Class 0 is "consecutive".
     """
     overlaps = sorted((_overlap(first, second), label) for first, second, label in train)
     consecutive = sum(label == 0 for _, label in overlaps)

@@ -47,9 +47,9 @@ def hide_words(tokenizer: Tokenizer, examples: Sequence[Sequence[int]], *, seed:
 def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, int]]:
     """Return the start and the (exclusive) end of each word of a sentence, in tokens.
 
-    A word is a token with a leading space and the tokens without one that continue it; it may contain an apostrophe:
-    ``don't`` is one word. Every other token without letters and digits (a full stop, a hyphen) is a word of its own,
-    and ends the word before.
+    A word is a token with a leading space together with the tokens without one that continue it. It may contain an
+    apostrophe: ``don't`` is one word. Any other token without letters and digits (a full stop, a hyphen) is a word of
+    its own, and ends the preceding word.
     """
     words: list[tuple[int, int]] = []
     before = _Kind.SPECIAL

@@ -21,7 +21,7 @@ def check_memory(folder: Path, needed: int) -> None:
 def free_memory() -> int:
     """Return the bytes that can be allocated, within the limit of a container.
 
-    This is MemAvailable on Linux, or less in a control group; elsewhere all memory if known.
+    On Linux this is MemAvailable, or less in a control group; elsewhere it is the total memory, if known.
     """
     return min(_free_on_machine(), _free_in_group(Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")))
 
@@ -40,7 +40,7 @@ def _free_on_machine() -> int:
 
 
 def _free_in_group(root: Path, groups: Path) -> int:
-    """Return what the limits of control groups leave: of this process's group and those around it.
+    """Return the memory that is left within the limits of this process's control group and of its parents.
 
     Inside a container, the names in ``groups`` may be those of the host, and the container's own group is ``root``.
 
@@ -65,7 +65,7 @@ def _free_in_group(root: Path, groups: Path) -> int:
 
 
 def _left_in(group: Path, limit: str, used: str, reclaimable: str) -> int:
-    """Return the limit of one group, less what it uses; files that were read can be dropped again."""
+    """Return the limit of one group minus what it uses; cached files do not count as used."""
     try:
         most, taken = int((group / limit).read_text()), int((group / used).read_text())
         statistics = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())

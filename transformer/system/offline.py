@@ -1,4 +1,4 @@
-"""A process in which the libraries of Hugging Face ask no hub, whatever a file names."""
+"""Settings with which Hugging Face's libraries contact no hub, whatever a file names."""
 
 import os
 import sys

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
-from transformer.text.piece_bytes import byte_level_bytes
 from transformer.text.tokenizer import Tokenizer
-from transformer.text.tokens import visible
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,3 @@ def _join(pieces: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
             joined.append(pieces[position])
             position += 1
     return tuple(joined)
-
-
-def readable(piece: str) -> str:
-    """Return a piece of the byte alphabet in readable form: ``Ġthe`` → ``·the``."""
-    return visible(byte_level_bytes(piece))

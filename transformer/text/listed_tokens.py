@@ -25,7 +25,7 @@ def sequence_of_pieces(pieces: Iterable[str] | TokenSequence, name: str = "sourc
     """Return the tokens of a list of texts.
 
     Spaces may be written as in any vocabulary (``Ġthe``, ``▁the``, ``##ing``) or as they are (`` the``). Texts such as
-    ``[CLS]``, ``</s>`` or ``<|endoftext|>`` become special tokens. Ids count the different pieces.
+    ``[CLS]``, ``</s>`` or ``<|endoftext|>`` become special tokens. Ids number the distinct texts.
 
     Raises:
         MessageError: If it is one text, or a token is not a text.

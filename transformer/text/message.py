@@ -15,12 +15,5 @@ def short_repr(value: object) -> str:
 
 def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
     """Return the end of a sentence about an unknown name: a similar name, or ``otherwise``."""
-    match get_close_matches(name, list(known), n=3):
-        case []:
-            return otherwise
-        case [one]:
-            return f"did you mean {one}?"
-        case [one, two]:
-            return f"did you mean {one} or {two}?"
-        case [one, two, three]:
-            return f"did you mean {one} or {two} or {three}?"
+    matches = get_close_matches(name, list(known), n=3)
+    return f"did you mean {' or '.join(matches)}?" if matches else otherwise

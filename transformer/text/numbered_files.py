@@ -14,7 +14,7 @@ MOST_BYTES = 64_000_000  # of the tensors that are kept, if there is more than o
 class NumberedFiles:
     """Files by number, in the order in which they were first read, shared by all threads.
 
-    A number stays, so that ids that contain it keep their meaning; the tensor is computed again after it was dropped.
+    A number never changes, so that ids that contain it keep their meaning; a tensor that was dropped is computed again.
 
     Args:
         read: Returns what a model reads of the file that a text names; raises ``InputError`` for any other text.

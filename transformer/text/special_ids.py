@@ -8,10 +8,10 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """Ids with a special function, ``None`` if a tokenizer lacks one; ``others`` are all others.
+    """Ids of special tokens by function; ``None`` for a missing one, ``others`` for further ones.
 
-    One id may have two functions: GPT-2 begins and ends a text with the same token; T5 pads and begins with the same
-    one.
+    One id may have two functions: GPT-2 begins and ends a text with the same token, and T5 uses one token for padding
+    and for the beginning.
     """
 
     pad: int | None = None

@@ -10,7 +10,7 @@ NO_ID = -1  # a piece that this tokenizer's vocabulary lacks
 def with_merges(tokenizer: Tokenizer, text: str, n_merges: int | None = None) -> TokenSequence:
     """Tokenize as if only the first ``n_merges`` merges had been learned (0: single bytes; ``None``: all).
 
-    Every piece is in the vocabulary, because a merge adds an entry and removes none. So the ids are real.
+    The ids are real entries of the vocabulary, because a merge adds an entry and removes none.
     """
     if n_merges is not None and n_merges < 0:
         raise ValueError(f"n_merges is {n_merges}; it is a number of merges, at least 0")

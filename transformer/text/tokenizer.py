@@ -154,7 +154,7 @@ class Tokenizer:
         return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
 
     def encode_target(self, text: str) -> list[int]:
-        """Return the ids of an output, without special tokens; with a shared vocabulary as ``encode``."""
+        """Return the ids of an output, without special tokens: as ``encode``, since the vocabulary is shared."""
         return self.encode(text)
 
     def encode_continuation(self, text: str, continuation: str) -> list[int]:

@@ -5,6 +5,7 @@ change it, padding. A third-party file gets none of that, and no vocabulary that
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from transformer.config import SPECIAL_TOKENS
@@ -75,20 +76,29 @@ def _content(token: object) -> object:
 def _vocabulary_problem(entries: object, merges: object) -> str:
     if not isinstance(entries, dict) or not isinstance(merges, list):
         return "its model lacks vocab or merges"
-    if len(entries) > MAX_ENTRIES:
-        return f"its vocabulary has {len(entries):,} entries; at most {MAX_ENTRIES:,} are read"
+    if problem := entries_problem(entries, most=MAX_ENTRIES, longest=LONGEST_ENTRY):
+        return problem
     if len(merges) > len(entries):
         return f"it has {len(merges):,} merges for {len(entries):,} entries; each merge makes one entry"
-    if (longest := max(map(len, entries), default=0)) > LONGEST_ENTRY:
-        return f"its longest entry has {longest:,} characters; at most {LONGEST_ENTRY} are read"
-    if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MAX_ENTRIES]:
-        return f"its vocabulary has the id {wrong[0]!r}; ids are integers ≥ 0"
     for merge in merges:  # the library panics on a wrong one instead of refusing it
         parts = merge.split(" ") if isinstance(merge, str) else merge
         whole = isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)
         if not whole or not {*parts, "".join(parts)} <= entries.keys():
             return f"its merge {str(merge)[:40]!r} does not join two entries to a third"
     return ""
+
+
+def entries_problem(ids: Mapping[str, object], *, most: int, longest: int) -> str:
+    """Return what is wrong with the ids of a vocabulary, or "".
+
+    It may have at most ``most`` entries, each of at most ``longest`` characters.
+    """
+    if len(ids) > most:
+        return f"its vocabulary has {len(ids):,} entries; at most {most:,} are read"
+    if (length := max(map(len, ids), default=0)) > longest:
+        return f"its longest entry has {length:,} characters; at most {longest} are read"
+    wrong = [id for id in ids.values() if type(id) is not int or not 0 <= id < most]
+    return f"its vocabulary has the id {wrong[0]!r}; ids are integers ≥ 0" if wrong else ""
 
 
 def _read_object(file: Path) -> dict:

@@ -31,7 +31,8 @@ class Token:
         role: Which special token it is: "pad", "start", "end", "mask" or "other"; "task" for words of a task prefix
             ("translate English to French:").
         first: Whether the text, or a line of it, begins here, without the space that some tokenizers add in front.
-        pixels: The pixels of an image patch, or fewer cells, in reading order: ink, 0 to 1, or colours, "#rrggbb".
+        pixels: The pixels of an image patch (or mean colours of fewer cells) in reading order: ink from 0 to 1, or
+            colours "#rrggbb".
     """
 
     index: int
@@ -45,12 +46,12 @@ class Token:
 
     @property
     def is_padding(self) -> bool:
-        """Whether it is padding; not where T5 and Marian begin an output with the padding token."""
+        """Whether it is padding; the padding token with which T5 and Marian begin an output does not count."""
         return self.role == "pad" and self.index > 0
 
     @property
     def is_sink(self) -> bool:
-        """Whether heads rest on it: special, but no blank, whose neighbours attend to it as to a word."""
+        """Whether it may be an attention sink: a special token, but no blank, which is attended to as a word."""
         return self.special and self.role != "mask"
 
     @property
@@ -80,7 +81,7 @@ class TokenSequence(Sequence):
 
     @property
     def n_bytes(self) -> int:
-        """About how much memory the tokens take."""
+        """Approximate memory that the tokens take, in bytes."""
         texts = sum(len(token.text) + len(token.display) + 32 * len(token.pixels) for token in self.tokens)
         return _TOKEN_BYTES * len(self.tokens) + texts
 

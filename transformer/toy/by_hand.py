@@ -9,6 +9,7 @@ were found by training.
     numbers["weights0"]  # attention weights of head 0, [query, key]
 """
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,8 @@ FILE = Path(__file__).with_suffix(".toml")
 D_MODEL = 4
 MAX_WORDS = 5
 HEAD_COUNTS = (1, 2)
+Cell = tuple[str, int, int]  # parameter, row, column
+_CELL = re.compile(r"(?P<name>[A-Za-z]\w?)\.(?P<row>\d)\.(?P<column>\d):(?P<value>-?\d(?:\.\d\d?)?)")
 _LAYER = "decoder.layers.0"
 _ATTENTION, _FEED_FORWARD = f"{_LAYER}.self_attention", f"{_LAYER}.feed_forward"
 _FIRST_NORM, _SECOND_NORM = f"{_LAYER}.self_attention_norm", f"{_LAYER}.feed_forward_norm"
@@ -51,7 +54,6 @@ PARAMETERS: Mapping[str, str] = {
     "g2": f"{_SECOND_NORM}.weight",
     "c2": f"{_SECOND_NORM}.bias",
 }
-TRANSPOSED = frozenset(name for name in PARAMETERS if name.startswith("W"))
 # Name on the sheet → probe, for numbers with the axes [position, …].
 _PROBES: Mapping[str, str] = {
     "token": "decoder.embedding.token",
@@ -77,7 +79,7 @@ class Sheet:
     """The numbers and words of the model; never change an array in place.
 
     Attributes:
-        words: The vocabulary in each language, by its code; a word's place is its id.
+        words: The vocabulary in each language, by the language's code; the index of a word is its id.
         text: Ids of the words that the sheet opens with.
         parameters: Every parameter by its name on the sheet (``PARAMETERS``), [row, column].
         n_heads: 1 or 2. Two heads share the same matrices; head 0 has the first two channels.
@@ -93,31 +95,13 @@ class Sheet:
         """Ids of the English words."""
         return {word: number for number, word in enumerate(self.words["en"])}
 
-    def edited(self, cells: Mapping[tuple[str, int, int], float], *, n_heads: int) -> "Sheet":
-        """Return the sheet with other numbers in some cells (parameter, row, column), and a number of heads."""
+    def edited(self, cells: Mapping[Cell, float], *, n_heads: int) -> "Sheet":
+        """Return the sheet with ``n_heads`` heads and new numbers in some cells (parameter, row, column)."""
         parameters = dict(self.parameters)
         for (name, row, column), value in cells.items():
             parameters[name] = parameters[name].copy()
             parameters[name][row, column] = value
         return replace(self, parameters=parameters, n_heads=n_heads)
-
-
-def sheet_config(n_heads: int = 1) -> ModelConfig:
-    """Return the configuration: a decoder-only model with d_model 4, one layer and learned positions."""
-    return ModelConfig(
-        kind="decoder-only",
-        vocabulary_size=8,
-        d_model=D_MODEL,
-        n_heads=n_heads,
-        d_ff=D_MODEL,
-        n_encoder_layers=0,
-        n_decoder_layers=1,
-        max_length=MAX_WORDS,
-        positions="learned",
-        norm="post",
-        dropout=0.0,
-        tie_embeddings=True,
-    )
 
 
 @cache
@@ -129,21 +113,30 @@ def load_sheet() -> Sheet:
     return Sheet(words, text, {name: np.array(stored["parameters"][name], dtype=np.float64) for name in PARAMETERS})
 
 
-def empty_model(n_heads: int = 1) -> Model:
-    """Return the model with random weights, in ``eval()`` mode."""
-    model = DecoderOnly(sheet_config(n_heads)).eval()
-    model.decoder.pad_id = None  # type: ignore[assignment]  # all eight entries are words, a text is never padded
-    return model
-
-
 def sheet_model(sheet: Sheet) -> Model:
-    """Return the model whose weights are those of the sheet, in double precision."""
-    model = empty_model(sheet.n_heads).double()
+    """Return the model whose weights are those of the sheet, in double precision and ``eval()`` mode."""
+    config = ModelConfig(
+        kind="decoder-only",
+        vocabulary_size=8,
+        d_model=D_MODEL,
+        n_heads=sheet.n_heads,
+        d_ff=D_MODEL,
+        n_encoder_layers=0,
+        n_decoder_layers=1,
+        max_length=MAX_WORDS,
+        positions="learned",
+        norm="post",
+        dropout=0.0,
+        tie_embeddings=True,
+    )
+    model = DecoderOnly(config).eval().double()
+    model.decoder.pad_id = None  # type: ignore[assignment]  # all eight entries are words, a text is never padded
     parameters = dict(model.named_parameters())
     with torch.no_grad():
         for name, path in PARAMETERS.items():
             written = torch.from_numpy(sheet.parameters[name])
-            parameters[path].copy_(written.T if name in TRANSPOSED else written.reshape(parameters[path].shape))
+            is_matrix = name.startswith("W")  # written as in x W + b, and stored transposed
+            parameters[path].copy_(written.T if is_matrix else written.reshape(parameters[path].shape))
     return model
 
 
@@ -180,3 +173,60 @@ def forward_pass(sheet: Sheet, ids: Sequence[int]) -> dict[str, np.ndarray]:
         numbers[f"weights{head}"] = found[f"{_ATTENTION}.weights"][head]
     numbers["probabilities"] = probabilities.numpy(force=True)
     return numbers
+
+
+@dataclass(frozen=True)
+class SheetChoices:
+    """What a reader has changed.
+
+    Attributes:
+        words: Ids of the words.
+        n_heads: 1 or 2.
+        cells: Parameters whose number differs from the stored one.
+    """
+
+    words: tuple[int, ...]
+    n_heads: int
+    cells: Mapping[Cell, float]
+
+    @classmethod
+    def from_texts(cls, *, words: str, heads: str, cells: str) -> "SheetChoices":
+        """Read the parameters of a URL, "" for a default; values that do not exist on the sheet are ignored."""
+        sheet = load_sheet()
+        ids = [int(word) for word in words.split(".") if word.isascii() and word.isdigit() and len(word) < 3]
+        known = tuple(each for each in ids if each < len(sheet.ids))[:MAX_WORDS]
+        changed: dict[Cell, float] = {}
+        for text in cells.split("_"):
+            if found := _CELL.fullmatch(text):
+                cell = (found["name"], int(found["row"]), int(found["column"]))
+                if _is_on(sheet, cell) and sheet.parameters[cell[0]][cell[1:]] != (value := float(found["value"])):
+                    changed[cell] = value
+        return cls(known or sheet.text, 2 if heads == "2" else 1, changed)
+
+    def to_texts(self) -> dict[str, str]:
+        """Return the parameters of a URL, "" for a default."""
+        opening = self.words == load_sheet().text
+        return {
+            "words": "" if opening else ".".join(map(str, self.words)),
+            "heads": "" if self.n_heads == HEAD_COUNTS[0] else str(self.n_heads),
+            "cells": "_".join(f"{name}.{row}.{column}:{value:g}" for (name, row, column), value in self.cells.items()),
+        }
+
+
+def vocabulary(code: str) -> tuple[str, ...]:
+    """Return the eight words in a language, in English if the sheet has none in it."""
+    words = load_sheet().words
+    return words.get(code, words["en"])
+
+
+def numbers_of(choices: SheetChoices) -> dict[str, np.ndarray]:
+    """Return every number of the forward pass with the reader's changes, from the recorded pass."""
+    return forward_pass(load_sheet().edited(choices.cells, n_heads=choices.n_heads), choices.words)
+
+
+def _is_on(sheet: Sheet, cell: Cell) -> bool:
+    name, row, column = cell
+    if name not in sheet.parameters:
+        return False
+    rows, columns = sheet.parameters[name].shape
+    return row < rows and column < columns

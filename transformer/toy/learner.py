@@ -12,24 +12,25 @@ from transformer.fast.shortcut import fast_path
 from transformer.files.build import build_model
 from transformer.models import Model
 from transformer.positions import LearnedEncoding
-from transformer.probes import Edit, Recording, record
-from transformer.runs.activation_arrays import activations_of
+from transformer.probes import Edit, record
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import greedy_batch, writable
-from transformer.runs.mask_edits import no_causal_mask
+from transformer.runs.mask_edits import mask_edit
+from transformer.runs.recorded import Recorded
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 from transformer.text.tokens import TokenSequence
 from transformer.toy.tasks import MAX_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, label_letters, letters_of
 
 WIDTH = 64
-# Faults in training: the decoder may see the tokens that it is to predict; its target is the token that it was just
-# given instead of the next one.
-TRAINING_FAULTS = ("no_causal_mask", "shifted_target")
+HEALTHY = "healthy"  # no fault
+# Faults in training: without a causal mask, the decoder sees the tokens that it is to predict; with a wrong target, it
+# is to predict the token that it was just given instead of the next one.
+TRAINING_FAULTS = ("causal", "target")
 CROSS_ATTENTION = "decoder.layers.0.cross_attention"
 
 
 def toy_config(*, n_heads: int = 1, positions: str = "sinusoidal") -> ModelConfig:
-    """Return a config of one encoder layer and one decoder layer, with some 80,000 parameters.
+    """Return a config with one encoder layer and one decoder layer, which has some 80,000 parameters.
 
     It is pre-norm, without dropout.
     """
@@ -50,9 +51,9 @@ def toy_config(*, n_heads: int = 1, positions: str = "sinusoidal") -> ModelConfi
 
 
 def initialise(model: Model, generator: torch.Generator) -> None:
-    """Initialise every weight of ``model`` by its usual rules, from ``generator`` alone.
+    """Initialise every weight of ``model`` in the usual way, with random numbers from ``generator`` alone.
 
-    A newly built model has its weights from torch's global generator, which other threads use at the same time.
+    The weights of a newly built model come from torch's global generator, which other threads use at the same time.
     """
     width = model.config.d_model
     for module in model.modules():
@@ -107,18 +108,18 @@ class Score:
 
 
 class ToyLearner:
-    """A model and its task. Its outputs change during training; a state holds what they were.
+    """A model and its task. It changes during training; a ``ToyState`` keeps its outputs at one step.
 
-    ``fault`` is "" or one of ``TRAINING_FAULTS``, a fault in its training; outputs and ``score`` are computed
+    ``fault`` is one of ``TRAINING_FAULTS``, a fault in its training, or ``HEALTHY``; outputs and ``score`` are computed
     correctly.
 
     Raises:
         ValueError: If the fault is unknown.
     """
 
-    def __init__(self, task: Task, config: ModelConfig, generator: torch.Generator, *, fault: str = "") -> None:
-        if fault not in ("", *TRAINING_FAULTS):
-            raise ValueError(f"fault is {fault!r}; choose none, or one of {', '.join(TRAINING_FAULTS)}")
+    def __init__(self, task: Task, config: ModelConfig, generator: torch.Generator, *, fault: str = HEALTHY) -> None:
+        if fault not in (HEALTHY, *TRAINING_FAULTS):
+            raise ValueError(f"fault is {fault!r}; choose one of {', '.join((HEALTHY, *TRAINING_FAULTS))}")
         self.task = task
         self.fault = fault
         self.model = build_model(config)
@@ -131,20 +132,20 @@ class ToyLearner:
         """
         with self._reading():
             logits = self.model(batch.source, batch.read)  # [batch, place, vocabulary]
-        targets = batch.read if self.fault == "shifted_target" else batch.targets
+        targets = batch.read if self.fault == "target" else batch.targets
         return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD_ID)
 
     def _reading(self) -> AbstractContextManager:
-        """Return the context of a training pass: fused kernels, unless the causal mask is to be removed."""
+        """Return the context of a training pass: fused kernels, unless the fault is to remove the causal mask."""
         return record(self.training_edits) if self.training_edits else fast_path()
 
     @property
     def training_edits(self) -> tuple[Edit, ...]:
         """Return the edits that make the fault of this model during training."""
-        if self.fault != "no_causal_mask":
+        if self.fault != "causal":
             return ()
         layers = range(self.model.config.n_decoder_layers)
-        return tuple(no_causal_mask("decoder", layer=layer) for layer in layers)
+        return tuple(mask_edit("decoder", layer=layer, mask="no_causal") for layer in layers)
 
     @torch.inference_mode()
     def reported_loss(self, batch: Batch) -> float:
@@ -203,13 +204,10 @@ class ToyLearner:
         return greedy_batch(self.model, source, self.model.config.max_length)[0]
 
     def _attention(self, source: Tensor, read: Tensor) -> AttentionView:
-        with record() as recording:
-            self.model(source, read)
-        return _cross_attention(self.model, recording, source, read)
+        return _cross_attention(Recorded(self.model, (source, read)), source, read)
 
 
-def _cross_attention(model: Model, recording: Recording, source: Tensor, read: Tensor) -> AttentionView:
-    recorded = activations_of(model, recording)
+def _cross_attention(recorded: Recorded, source: Tensor, read: Tensor) -> AttentionView:
     return AttentionView(
         name=CROSS_ATTENTION,
         stack="decoder",

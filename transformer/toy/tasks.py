@@ -59,13 +59,6 @@ TASKS = {
 }
 
 
-def task_named(name: str) -> Task:
-    """Return the task of this name."""
-    if name not in TASKS:
-        raise ValueError(f"task is {name!r}; choose one of {', '.join(TASKS)}")
-    return TASKS[name]
-
-
 @dataclass(frozen=True)
 class Batch:
     """Words with their outputs, padded.
@@ -96,7 +89,7 @@ def draw_batch(task: Task, size: int, generator: torch.Generator) -> Batch:
 
 
 def make_batch(task: Task, letters: Tensor, lengths: Tensor) -> Batch:
-    """Make a batch of ids [batch, place], of which row b has ``lengths[b]`` valid ones."""
+    """Make a batch from ids [batch, position], where row b has ``lengths[b]`` valid ids."""
     places = task.places(letters, lengths)
     source = _add_end(letters, lengths)
     targets = _add_end(letters.gather(1, places), lengths)
@@ -115,7 +108,7 @@ def batch_of(task: Task, word: str) -> Batch:
 
 
 def _add_end(letters: Tensor, lengths: Tensor) -> Tensor:
-    """Put ``</s>`` after the valid letters and ``<pad>`` after it: one more position than ``letters``."""
+    """Put ``</s>`` after the valid letters, then ``<pad>``; the result is one longer than ``letters``."""
     place = torch.arange(letters.shape[1] + 1)
     room = torch.cat((letters, letters.new_full((len(letters), 1), PAD_ID)), dim=1)
     room = room.masked_fill(place >= lengths[:, None], PAD_ID)

@@ -1,7 +1,4 @@
-"""The paper's model and a Llama, tiny and with random weights, for comparing their structure.
-
-python -m transformer.toy.tiny_models        # their tensors and shapes
-"""
+"""The paper's model and a Llama, tiny and with random weights, for comparing their structure."""
 
 from typing import Any
 
@@ -9,7 +6,7 @@ import torch
 from torch import nn
 
 from transformer.config import ModelConfig
-from transformer.files.build import build_model
+from transformer.files.build import random_model
 from transformer.guests.opening import guest_of
 from transformer.models import Model
 
@@ -38,15 +35,13 @@ PAPER = ModelConfig(
 
 def paper_model(seed: int = 0) -> Model:
     """Return the model of Vaswani et al. 2017, eight times narrower; a seed determines its weights."""
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        return build_model(PAPER).eval()
+    return random_model(PAPER, seed=seed)
 
 
 def tiny_llama(seed: int = 0) -> Model:
     """Return a Llama (Touvron et al. 2023) of ``transformers`` with shared key heads.
 
-    Matrices are N(0, 1/inputs), norms 1.
+    Matrices are drawn from N(0, 1/inputs); the norms' γ is 1.
     """
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -57,9 +52,3 @@ def tiny_llama(seed: int = 0) -> Model:
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, std=parameter.shape[-1] ** -0.5, generator=generator)
     return guest_of(network)
-
-
-if __name__ == "__main__":
-    for make in (paper_model, tiny_llama):
-        for name, parameter in make().named_parameters():
-            print(f"{make.__name__:12} {name:58}{' × '.join(map(str, parameter.shape)):>12}")

@@ -1,4 +1,4 @@
-"""Training of a tiny model on newly drawn words, one report at a time."""
+"""Training of a tiny model on newly drawn words, which yields its state every few steps."""
 
 import math
 from collections.abc import Iterator
@@ -8,8 +8,8 @@ import torch
 
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
-from transformer.toy.learner import Score, ToyLearner, toy_config
-from transformer.toy.tasks import Batch, Task, draw_batch, letter_ids, task_named
+from transformer.toy.learner import HEALTHY, Score, ToyLearner, toy_config
+from transformer.toy.tasks import TASKS, Batch, Task, draw_batch, letter_ids
 
 STEPS = {"copy": 600, "reverse": 1600, "sort": 600}
 EXAMPLE = "gradient"
@@ -22,11 +22,11 @@ _CLIP = 1.0
 
 @dataclass(frozen=True)
 class ToyState:
-    """State of a training after ``step`` of ``steps`` steps.
+    """State of a training run after ``step`` of ``steps`` steps.
 
     Attributes:
         score: Score on ``N_HELD_OUT`` words that are drawn once and never trained on.
-        reported: Loss on the same words as the training computes it; with a fault it differs from the score's.
+        reported: Loss on the same words as computed in training; with a fault it differs from the loss in ``score``.
         attention: Cross-attention [head, query, key] of the example word while the right output is read.
         predicted: What the rows of ``attention`` predict.
         written: Output of the model for the example.
@@ -53,7 +53,7 @@ def train_toy(
     positions: str = "sinusoidal",
     example: str = EXAMPLE,
     every: int = 20,
-    fault: str = "",
+    fault: str = HEALTHY,
 ) -> Iterator[ToyState]:
     """Train a model of one encoder and one decoder layer on ``task``: "copy", "reverse" or "sort".
 
@@ -62,8 +62,8 @@ def train_toy(
     ``BATCH_SIZE`` new words per step, and teacher forcing; the learning rate rises over 50 steps to ``learning_rate``
     and falls to 0 on a cosine.
 
-    Everything random comes from ``seed`` by generators of this run, so several runs in threads give the same results as
-    each one alone.
+    All random numbers come from generators of this run, seeded by ``seed``, so that runs in parallel threads give the
+    same results as each one alone.
 
     Args:
         task: Name of the task.
@@ -74,14 +74,15 @@ def train_toy(
         positions: Kind of positional encoding.
         example: Word that each state shows.
         every: Number of steps between states.
-        fault: A fault in training, one of ``transformer.toy.learner.TRAINING_FAULTS``.
+        fault: A fault in training, one of ``transformer.toy.learner.TRAINING_FAULTS``, or ``HEALTHY``.
 
     Raises:
         ValueError: If a setting is invalid.
         InputError: If the example is not a word.
         FloatingPointError: During training, if the loss is no longer a number.
     """
-    found = task_named(task)
+    if task not in TASKS:
+        raise ValueError(f"task is {task!r}; choose one of {', '.join(TASKS)}")
     steps = STEPS[task] if steps is None else steps
     for name, value in (("steps", steps), ("every", every)):
         if value < 1:
@@ -90,7 +91,7 @@ def train_toy(
         raise ValueError(f"learning_rate is {learning_rate}; a learning rate is greater than 0")
     letter_ids(example)
     config = toy_config(n_heads=n_heads, positions=positions)
-    learner = ToyLearner(found, config, torch.Generator().manual_seed(seed), fault=fault)
+    learner = ToyLearner(TASKS[task], config, torch.Generator().manual_seed(seed), fault=fault)
     return _train(learner, steps=steps, seed=seed, learning_rate=learning_rate, example=example, every=every)
 
 
@@ -119,7 +120,7 @@ def _train(
 
 
 def held_out_words(task: Task) -> Batch:
-    """Return the words that every training of ``task`` is scored on, whatever its seed."""
+    """Return the words that every training run of ``task`` is scored on, whatever its seed."""
     return draw_batch(task, N_HELD_OUT, torch.Generator().manual_seed(_HELD_OUT_SEED))
 
 
@@ -136,7 +137,7 @@ def _state(learner: ToyLearner, step: int, steps: int, held_out: Batch, example:
         step=step,
         steps=steps,
         score=score,
-        reported=learner.reported_loss(held_out) if learner.fault else score.loss,
+        reported=learner.reported_loss(held_out) if learner.fault != HEALTHY else score.loss,
         attention=attention,
         predicted=predicted,
         written=learner.generate(example),

@@ -26,7 +26,7 @@ def price(penalty: float, falls_from: float, progress: float) -> float:
 
 
 def mean_entropy(model: Model, recording: Recording) -> Tensor:
-    """Return the entropy as a share of the largest possible, from 0 to 1, averaged over heads and rows.
+    """Return the entropy of attention as a share of the largest possible, averaged over heads and rows.
 
     ``recording`` is that of a pass, with the weights [batch, head, query, key] and the mask of every attention.
     """

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import platform
 import shlex
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import CARD, Checkpoint
 from transformer.scores.bleu_and_chrf import reference_note
 from transformer.training.corpora import SOURCES, corpus_folders
+from transformer.training.recipe import Recipe
 
 if TYPE_CHECKING:
-    from transformer.training.recipe import Recipe
     from transformer.training.trainer import Trainer
 
 _SCORES = "## Scores"
+# Entries of a recipe that other rows of the card state, or that do not change the weights.
+_NOT_LISTED = {"name", "task", "corpus", "model", "seed", "steps", "start_from", "fresh_self_attention", "snapshots"}
+_NOT_LISTED |= {"log_every", "evaluate_every", "evaluate_sentences", "save_every"}
 _SCORE_NAMES = {
     "translation": "greedy BLEU on the first sentences of the dev split",
     "next-token": "minus the loss in nats per token on the dev split",
@@ -37,6 +41,7 @@ def model_card(trainer: Trainer) -> str:
     """Return everything known when a run ends; ``evaluate --update-card`` adds scores on test files."""
     recipe, config, last = trainer.recipe, trainer.recipe.model, trainer.history[-1]
     best = next(row for row in trainer.history if row.get("dev_score") == trainer.best_score)
+    prefixes = ", ".join(f"`{prefix.strip()}`" for prefix in config.task_prefixes)
     folders = corpus_folders(recipe.corpus)
     sources = "; ".join(f"{folder}: {SOURCES[folder]}" for folder in folders)
     places = f"{' and '.join(f'`DIR/{folder}`' for folder in folders)} {'hold' if len(folders) > 1 else 'holds'}"
@@ -49,14 +54,15 @@ of its data.
 
 | | |
 |---|---|
-| task | {recipe.task}{_tasks(recipe)} |
+| task | {recipe.task}{prefixes and f": {prefixes}"} |
 | shape | {_shape(config)} |
 | parameters | {trainer.model.n_parameters:,} (stored in half precision) |
 | tokenizer | {_tokenizer(config)} |
 | data and its licence | {sources}; {len(trainer.corpus.train):,} training examples |
 | data digest | SHA-256 `{trainer.corpus.digest}` of the files read, in order |
 | training | {last["step"]:,} steps, {last["target_tokens"]:,} {counted}, {duration} |
-| seed | {recipe.seed} |{_fine_tuning(recipe)}
+| seed | {recipe.seed} |{_start(recipe)}
+| recipe | {_recipe(recipe)} |
 | versions | {_versions()} |
 | chosen by | {_SCORE_NAMES[recipe.task]}: {best["dev_score"]:.4g} at step {best["step"]:,} |
 
@@ -134,40 +140,21 @@ def _place(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def _tasks(recipe: Recipe) -> str:
-    if not (prefixes := recipe.model.task_prefixes):
+def _start(recipe: Recipe) -> str:
+    """Return the card's row about the checkpoint from which a run started."""
+    if not recipe.start_from:
         return ""
-    names = ", ".join(f"`{prefix.strip()}`" for prefix in prefixes)
-    return f": {names}, mixed with temperature {recipe.mixing_temperature:g} (Raffel et al. 2020, §3.5.2)"
+    anew = ", except W_Q and W_K of self-attention, which started from random values"
+    return (
+        f"\n| began as | the checkpoint `{Path(recipe.start_from).name}`{anew if recipe.fresh_self_attention else ''} |"
+    )
 
 
-def _fine_tuning(recipe: Recipe) -> str:
-    """Return the rows of the card on what a run started from, and on what was done to heads on purpose."""
-    rows = []
-    if recipe.start_from:
-        anew = (
-            ", except W_Q and W_K of self-attention, which started from random values"
-            if recipe.fresh_self_attention
-            else ""
-        )
-        rows.append(f"began as | the checkpoint `{Path(recipe.start_from).name}`{anew}")
-    if recipe.teacher:
-        rows.append(
-            f"teacher model | the checkpoint `{Path(recipe.teacher).name}`: a share of {recipe.teacher_weight:g} of "
-            "the loss is the cross-entropy with its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
-        )
-    if recipe.model.predicts_next_sentence:
-        rows.append(
-            "next sentence | half of the pairs follow each other; their mean loss counts "
-            f"{recipe.next_sentence_weight:g} times beside that of masked tokens (Devlin et al. 2019, §3.1). RoBERTa "
-            "was trained without this task and matched or slightly improved on BERT's results (Liu et al. 2019, §4.2)"
-        )
-    if (entropy := recipe.entropy) is not None:
-        rows.append(
-            f"entropy penalty | uniform attention cost {entropy.penalty:g} nats per prediction; the penalty fell to 0 "
-            "before the end. Which heads attend where was left to training"
-        )
-    return "".join(f"\n| {row} |" for row in rows)
+def _recipe(recipe: Recipe) -> str:
+    """Return all other entries of a recipe that determine its weights and differ from their default."""
+    entries = {one.name: getattr(recipe, one.name) for one in fields(recipe) if one.name not in _NOT_LISTED}
+    entries |= {"entropy": recipe.entropy and asdict(recipe.entropy), "teacher": Path(recipe.teacher).name}
+    return ", ".join(f"`{name} = {value}`" for name, value in entries.items() if value != getattr(Recipe, name, None))
 
 
 def _shape(config: ModelConfig) -> str:
@@ -180,7 +167,7 @@ def _shape(config: ModelConfig) -> str:
 
 
 def _tokenizer(config: ModelConfig) -> str:
-    if isinstance(config, PictureConfig):
+    if config.reads_images:
         side = f"{config.patch_size} × {config.patch_size} of {config.picture_size} × {config.picture_size}"
         return f"patches of {side} pixels, {config.n_levels} shades of grey; nothing is learned"
     return f"byte-level BPE, {config.vocabulary_size:,} entries, trained on the training split"

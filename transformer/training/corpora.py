@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from transformer.config import NEXT_SENTENCE
+from transformer.errors import InputError
 
 SOURCES = {
     "tatoeba-en-fr": "manythings.org/anki (fra-eng), from the Tatoeba Project, CC BY 2.0 FR",
@@ -15,16 +16,14 @@ SOURCES = {
     "sst2": "the Stanford Sentiment Treebank (Socher et al. 2013), binary version",
     "digits": "Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998, UCI Machine Learning Repository), "
     "CC BY 4.0, the 1,797 pictures that scikit-learn has, as docs/checkpoints.md writes them",
-    "tinyshakespeare": "github.com/karpathy/char-rnn, public domain",
     "tatoeba-pairs": "English texts of tatoeba-en-fr, cut in two as in docs/checkpoints.md",
-    "tinyshakespeare-pairs": "lines of tinyshakespeare, paired as in docs/checkpoints.md",
+    "tinyshakespeare-pairs": "lines of github.com/karpathy/char-rnn (public domain), paired as in docs/checkpoints.md",
 }
 
-_PARTS = {"tatoeba-en": "tatoeba-en-fr", "tinyshakespeare-passages": "tinyshakespeare"}  # corpus → the folder it is in
+_PARTS = {"tatoeba-en": "tatoeba-en-fr"}  # corpus → the folder it is in
 PAIRS = ("tatoeba-pairs", "tinyshakespeare-pairs")
 _CAPTIONS = {"multi30k-en-de": "de", "multi30k-en-fr": "fr"}  # folder → ending of the files with the translations
 _INTO_FRENCH = {"tatoeba-en-fr", "multi30k-en-fr"}
-_PASSAGE = 600  # characters, about 200 tokens
 
 
 class SentencePair(NamedTuple):
@@ -53,9 +52,8 @@ class Corpus:
 def load_corpus(name: str, directory: str | Path) -> Corpus:
     """Read corpus ``name`` from ``directory``/``name``, in the layout of docs/checkpoints.md.
 
-    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"tinyshakespeare-passages"`` joins
-    neighbouring lines; ``"a + b"`` is the first column of both, and sentence pairs as they are. Translations into
-    French are kept if both have them.
+    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"a + b"`` joins two corpora: the first
+    column of each, but sentence pairs as they are; translations into French are kept if both have them.
 
     Raises:
         FileNotFoundError: If a file is missing; the message says where to get it.
@@ -76,27 +74,18 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
         digest.update(path.read_bytes())
         return path
 
-    if folder == "tatoeba-en-fr":
-        train, dev = (_columns(checked(file)) for file in ("train.tsv", "dev.tsv"))
-        if name == "tatoeba-en":
-            train, dev = ([(text,) for text in dict.fromkeys(pair[0] for pair in split)] for split in (train, dev))
-    elif folder in _CAPTIONS:
-        ending = _CAPTIONS[folder]
+    if ending := _CAPTIONS.get(folder):
         train, dev = (_parallel(checked(f"{split}.en"), checked(f"{split}.{ending}")) for split in ("train", "val"))
-    elif folder in ("sst2", "digits"):
-        train, dev = (_read_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
-    elif folder in PAIRS:
-        train, dev = (read_sentence_pairs(checked(file)) for file in ("train.tsv", "dev.tsv"))
     else:
-        lines = [line for _, line in _numbered_lines(checked("input.txt"))]
-        cut = len(lines) * 9 // 10
-        split = _passages if name == "tinyshakespeare-passages" else list
-        train, dev = ([(text,) for text in split(part)] for part in (lines[:cut], lines[cut:]))
+        read = read_sentence_pairs if folder in PAIRS else _columns if folder == "tatoeba-en-fr" else read_labelled
+        train, dev = (read(checked(file)) for file in ("train.tsv", "dev.tsv"))
+    if name == "tatoeba-en":
+        train, dev = ([(text,) for text in dict.fromkeys(pair[0] for pair in split)] for split in (train, dev))
     return Corpus(train, dev, digest.hexdigest())
 
 
 def corpus_parts(name: str) -> list[str]:
-    """Return the corpora that ``name`` joins by ``+``, usually one."""
+    """Return the names of the corpora that ``name`` joins with ``+``; usually it is one."""
     return [part.strip() for part in name.split("+")]
 
 
@@ -153,6 +142,20 @@ def read_sentence_pairs(path: str | Path) -> list[SentencePair]:
     return pairs
 
 
+def read_labelled(path: str | Path, n_classes: int | None = None) -> list[tuple[str, int]]:
+    """Read texts with the index of their class, which is below ``n_classes`` if that is given.
+
+    Raises:
+        ValueError: If a line is not such a row; the message names the file and the class or the line.
+    """
+    pairs = _columns(Path(path))
+    for _, label in pairs:
+        if not label.strip().isdecimal() or (n_classes is not None and int(label) >= n_classes):
+            last = "" if n_classes is None else f" to {n_classes - 1}"
+            raise InputError(f"{path}: a text has the class {label!r}; the classes are numbered from 0{last}")
+    return [(text, int(label)) for text, label in pairs]
+
+
 def holds_sentence_pairs(path: str | Path) -> bool:
     """Return whether the first line of a file has three columns: two sentences and a class."""
     return any(line.count("\t") == 2 for _, line in _numbered_lines(Path(path))[:1])
@@ -181,13 +184,6 @@ def _columns(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def _read_labelled(path: Path) -> list[tuple[str, int]]:
-    pairs = _columns(path)
-    if wrong := [label for _, label in pairs if not label.strip().isdecimal()]:
-        raise ValueError(f"{path}: the second column must be the index of a class, not {wrong[0]!r}")
-    return [(text, int(label)) for text, label in pairs]
-
-
 def _parallel(first: Path, second: Path) -> list[tuple[str, str]]:
     """Pair line i of one file with line i of the other, without pairs that have an empty side."""
     sides = _lines(first), _lines(second)
@@ -201,17 +197,6 @@ def _parallel(first: Path, second: Path) -> list[tuple[str, str]]:
 def _numbered_lines(path: Path) -> list[tuple[int, str]]:
     """Return the non-empty lines with their numbers in the file."""
     return [(number, line) for number, line in enumerate(_lines(path), start=1) if line.strip()]
-
-
-def _passages(lines: Sequence[str]) -> list[str]:
-    """Join neighbouring lines into passages of at most ``_PASSAGE`` characters (or one longer line)."""
-    passages: list[str] = []
-    for line in lines:
-        if passages and len(passages[-1]) + 1 + len(line) <= _PASSAGE:
-            passages[-1] += f" {line}"
-        else:
-            passages.append(line)
-    return passages
 
 
 def _lines(path: Path) -> list[str]:

@@ -1,11 +1,10 @@
 """Scores of a checkpoint on a file: BLEU, perplexity, masked words, accuracy, with baselines."""
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
-from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.decoding import decode
@@ -21,16 +20,16 @@ from transformer.scores.baselines import (
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.scores.masked_words import hide_words, recovered_words
 from transformer.training.corpora import (
-    SentencePair,
     group_references,
     holds_sentence_pairs,
+    read_labelled,
     read_pairs,
     read_sentence_pairs,
     read_texts,
 )
 from transformer.training.objectives import OBJECTIVES
 from transformer.training.text_tasks import LABELS, TEXT_TASKS, task_name, text_examples
-from transformer.training.validation import dev_accuracy, dev_loss, greedy_texts, next_sentence_accuracy
+from transformer.training.validation import dev_accuracy, dev_loss, greedy_texts
 
 Progress = Callable[[Iterable], Iterable]
 _BATCH_TOKENS = 2_000
@@ -67,29 +66,28 @@ def evaluate(
     """
     kind = checkpoint.config.kind
     if checkpoint.config.predicts_next_sentence and holds_sentence_pairs(data):
-        return _next_sentence_scores(checkpoint, data, train)
+        return _class_scores(checkpoint, data, train, pairs=True)
     prefix = _prefix(checkpoint, task)
-    if prefix and TEXT_TASKS[prefix].measure == "exact":
-        _refuse_lowercase(checkpoint, lowercase)
+    exact = bool(prefix) and TEXT_TASKS[prefix].measure == "exact"
+    translates = kind == "encoder-decoder" and not exact
+    if lowercase and not translates:
+        raise InputError(f"{checkpoint.name} is {kind}: only translations can be scored without regard to case")
+    if train is not None and translates:
+        raise InputError(f"{checkpoint.name} translates: no baseline of it needs a training file")
+    if checkpoint.config.n_classes:
+        return _class_scores(checkpoint, data, train)
+    if exact:
         scores = _text_task_scores(checkpoint, prefix, data, train)
-    elif kind == "encoder-decoder":
-        if train is not None:
-            raise InputError(f"{checkpoint.name} translates: no baseline of it needs a training file")
+    elif translates:
         pairs = read_pairs(data)
-        if prefix:
-            pairs = text_examples(prefix, pairs)
+        pairs = text_examples(prefix, pairs) if prefix else pairs
         scores = translation_scores(checkpoint, pairs, beam=beam, lowercase=lowercase, progress=progress)
+    elif kind == "decoder-only":
+        scores = _perplexities(checkpoint, _texts(data))
     else:
-        _refuse_lowercase(checkpoint, lowercase)
-        if checkpoint.config.n_classes:
-            scores = _classifier_scores(checkpoint, data, train)
-        elif kind == "decoder-only":
-            scores = _perplexities(checkpoint, _texts(data))
-        else:
-            scores = _masked_word_scores(checkpoint, _texts(data), train)
+        scores = _masked_word_scores(checkpoint, _texts(data), train)
     if train is not None:
-        what = "pictures" if isinstance(checkpoint.config, PictureConfig) else "sentences"
-        scores[f"{what}_also_in_train"] = len({*_texts(train)} & {*read_texts(data)})
+        scores["sentences_also_in_train"] = len({*_texts(train)} & {*read_texts(data)})
     return {"task": task, **scores} if task else scores
 
 
@@ -102,28 +100,18 @@ def _prefix(checkpoint: Checkpoint, task: str | None) -> str:
     return prefixes[task] if task else ""
 
 
-def _refuse_lowercase(checkpoint: Checkpoint, lowercase: bool) -> None:
-    if lowercase:
-        raise InputError(
-            f"{checkpoint.name} is {checkpoint.config.kind}: only translations can be scored without regard to case"
-        )
-
-
 def _text_task_scores(checkpoint: Checkpoint, prefix: str, data: str | Path, train: str | Path | None) -> dict:
     def examples(path: str | Path) -> list[tuple[str, str]]:
         labelled = TEXT_TASKS[prefix].corpus == "sst2"
-        return text_examples(
-            prefix, _read_labelled(path, len(LABELS)) if labelled else [(text,) for text in _texts(path)]
-        )
+        rows = read_labelled(path, len(LABELS)) if labelled else [(text,) for text in read_texts(path)]
+        return _filled(text_examples(prefix, rows), path)
 
     pairs = examples(data)
-    _require(pairs, data)
     _encode_all(checkpoint, pairs, "text-to-text")  # refuses texts that are too long
     answers = greedy_texts(checkpoint.model, checkpoint.tokenizer, [source for source, _ in pairs])
     scores = {"accuracy": share([answer == right for answer, (_, right) in zip(answers, pairs, strict=True)])}
     if train is not None:
-        usual = Counter(answer for _, answer in examples(train)).most_common(1)[0][0]
-        scores["most_frequent_answer_accuracy"] = share([right == usual for _, right in pairs])
+        scores["most_frequent_answer_accuracy"] = majority_accuracy(examples(train), pairs)
     return {**scores, "sentences": len(pairs)}
 
 
@@ -136,8 +124,7 @@ def translation_scores(
     progress: Progress = iter,
 ) -> dict:
     """Translate every source once and score against all its translations; ``beam`` 1 is greedy."""
-    _require(pairs, "the data")
-    sources, references = group_references(pairs)
+    sources, references = group_references(_filled(pairs, "the data"))
     strategy = Beam(beam) if beam > 1 else Greedy()
     hypotheses = [decode(checkpoint, source, strategy).text for source in progress(sources)]
     return {**corpus_scores(hypotheses, references, lowercase=lowercase), "sentences": len(sources), "beam": beam}
@@ -171,55 +158,30 @@ def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str
     return {**scores, **counts, "sentences": len(texts)}
 
 
-def _next_sentence_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:
-    def read(path: str | Path) -> list[SentencePair]:
-        pairs = read_sentence_pairs(path)
-        _require(pairs, path)
-        return pairs
+def _class_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None, *, pairs: bool = False) -> dict:
+    """Score the classes of texts, of images, or of ``pairs`` of sentences."""
+    config, name = checkpoint.config, "accuracy"
+    baselines: dict[str, Callable]
+    if pairs:
+        what, task, name = "pairs", "masked-token-next-sentence", "next_sentence_accuracy"
+        baselines = {"majority_accuracy": majority_accuracy, "word_overlap_accuracy": word_overlap_accuracy}
+    elif config.reads_images:
+        what, task = "pictures", "picture-classification"
+        baselines = {"nearest_picture_accuracy": partial(nearest_picture_accuracy, checkpoint.tokenizer)}
+    else:
+        what, task, baselines = "sentences", "classification", {"bag_of_words_accuracy": bag_of_words_accuracy}
 
-    rows = read(data)
-    examples = _encode_all(checkpoint, rows, "masked-token-next-sentence")
-    scores = {"next_sentence_accuracy": next_sentence_accuracy(checkpoint.model, examples, _BATCH_TOKENS)}
-    if train is not None:
-        known = read(train)
-        scores["majority_accuracy"] = majority_accuracy([pair.label for pair in known], [pair.label for pair in rows])
-        scores["word_overlap_accuracy"] = word_overlap_accuracy(known, rows)
-    scores["pairs"] = len(rows)
-    if train is not None:
-        scores["pairs_also_in_train"] = len({*known} & {*rows})
-    return scores
+    def read(path: str | Path) -> list:
+        return _filled(read_sentence_pairs(path) if pairs else read_labelled(path, config.n_classes), path)
 
-
-def _classifier_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:
-    rows = _read_labelled(data, checkpoint.config.n_classes)
-    pictures = isinstance(checkpoint.config, PictureConfig)
-    task = "picture-classification" if pictures else "classification"
+    rows, known = read(data), [] if train is None else read(train)
     examples = _encode_all(checkpoint, rows, task)
-    scores = {"accuracy": dev_accuracy(OBJECTIVES[task](checkpoint.model), examples, _BATCH_TOKENS)}
-    if pictures:
-        if train is not None:
-            known = _read_labelled(train, checkpoint.config.n_classes)
-            scores["nearest_picture_accuracy"] = nearest_picture_accuracy(checkpoint.tokenizer, known, rows)
-        return {**scores, "pictures": len(rows)}
-    if train is not None:
-        scores["bag_of_words_accuracy"] = bag_of_words_accuracy(
-            _read_labelled(train, checkpoint.config.n_classes), rows
-        )
-    return {**scores, "sentences": len(rows)}
-
-
-def _texts(path: str | Path) -> list[str]:
-    texts = read_texts(path)
-    _require(texts, path)
-    return texts
-
-
-def _read_labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
-    rows = read_pairs(path)
-    _require(rows, path)
-    if wrong := [label for _, label in rows if label.strip() not in {str(index) for index in range(n_classes)}]:
-        raise InputError(f"{path}: a text has the class {wrong[0]!r}; this model's are numbered 0 to {n_classes - 1}")
-    return [(text, int(label)) for text, label in rows]
+    scores = {name: dev_accuracy(OBJECTIVES[task](checkpoint.model), examples, _BATCH_TOKENS)}
+    scores |= {each: baseline(known, rows) for each, baseline in baselines.items() if known} | {what: len(rows)}
+    if known:
+        length = 3 if pairs else 1  # a pair with its class, or a text alone
+        scores[f"{what}_also_in_train"] = len({row[:length] for row in known} & {row[:length] for row in rows})
+    return scores
 
 
 def _encode_all(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> list[tuple]:
@@ -233,6 +195,12 @@ def _encode_all(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> li
     return examples
 
 
-def _require(examples: Sequence, data: object) -> None:
+def _texts(path: str | Path) -> list[str]:
+    return _filled(read_texts(path), path)
+
+
+def _filled(examples: list, data: object) -> list:
+    """Return the examples of ``data``, of which there must be some."""
     if not examples:
         raise InputError(f"There is nothing to score in {data}: it has no line with text.")
+    return examples

@@ -37,8 +37,9 @@ class Objective(nn.Module):
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
-        """Convert examples of texts to token ids."""
-        raise NotImplementedError
+        """Convert examples to ids: by default, the text in its frame, then the rest of the example unchanged."""
+        texts = tokenizer.encode_many([example[0] for example in examples])
+        return [([START_ID, *ids, END_ID], *example[1:]) for ids, example in zip(texts, examples, strict=True)]
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         """Stack a batch of encoded examples into tensors."""
@@ -63,7 +64,7 @@ class Objective(nn.Module):
         return loss + extra * len(targets), len(targets)
 
     def sentence_loss(self, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor | float:
-        """Return a loss about whole texts, to be added to the mean loss per prediction; none by default."""
+        """Return a loss for whole texts, to be added to the mean loss per prediction; 0 by default."""
         return 0.0
 
     def _loss_of_rows(self, hidden: Tensor, targets: Tensor, theirs: Tensor | None = None) -> Tensor:
@@ -145,11 +146,6 @@ class Translation(Objective):
 class NextToken(Objective):
     """Predict the next token from the text so far."""
 
-    @staticmethod
-    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
-        """Convert texts to token ids."""
-        return [([START_ID, *ids, END_ID],) for ids in tokenizer.encode_many([example[0] for example in examples])]
-
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         """Pad texts into one tensor."""
         return {"ids": pad([ids for (ids,) in examples], PAD_ID)}
@@ -163,11 +159,11 @@ class PackedNextToken(NextToken):
     """Predict the next token from up to a whole row of text.
 
     In training, the examples of a batch are concatenated into rows of the model's maximum length. Each row begins with
-    an example; the rest of its last one is dropped. In a share ``REPEATED_TEXT`` of them a passage is repeated. Some
-    batches hold random tokens instead, with a repeated passage in each row. Its second copy can be predicted only by
-    attending to what followed the last token in the first copy: what an induction head does (Olsson et al. 2022,
-    "In-context Learning and Induction Heads"). Nothing else of such a row is trained on. Nearly all batches are of this
-    kind at the start of a run, and few at the end, when the text prevails.
+    an example; the rest of its last example is dropped. In a share ``REPEATED_TEXT`` of the rows a passage is repeated.
+    Some batches hold random tokens instead, with a repeated passage in each row. The second copy can be predicted only
+    by attending to the token that followed the current one in the first copy, as an induction head does (Olsson et al.
+    2022, "In-context Learning and Induction Heads"). The loss of such a row covers only this copy. Most batches are
+    random at the start of a run, and few are at the end.
 
     The rows of random tokens are short at first. Untrained attention is spread over all allowed keys, and the gradient
     of a score is proportional to its weight: in a long row the one useful position gets next to none.
@@ -259,11 +255,6 @@ class MaskedToken(Objective):
 
     MASKED, SHOWN_AS_MASK, SHOWN_AS_ANOTHER = 0.25, 0.80, 0.10
 
-    @staticmethod
-    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
-        """Convert texts to token ids."""
-        return NextToken.encode(tokenizer, examples)
-
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         """Pad texts into one tensor, with masks."""
         ids = pad([ids for (ids,) in examples], PAD_ID)
@@ -289,6 +280,10 @@ class MaskedTokenNextSentence(MaskedToken):
     MASKED = 0.15  # as in the paper: in short sentences, the class depends on words that more masks would hide
     NO_PAIR = -100  # ignored by the cross-entropy
     weight = 1.0  # weight of the second mean in training
+
+    def classify(self, ids: Tensor) -> Tensor:
+        """Return the logits of the next sentence's classes, [batch, class]."""
+        return self.model.next_sentence(self.model.encode(ids))
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -322,11 +317,9 @@ class Classification(Objective):
 
     HIDDEN = 0.2
 
-    @staticmethod
-    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
-        """Convert texts to token ids, with their classes."""
-        texts = tokenizer.encode_many([example[0] for example in examples])
-        return [([START_ID, *ids, END_ID], example[1]) for ids, example in zip(texts, examples, strict=True)]
+    def classify(self, ids: Tensor) -> Tensor:
+        """Return the logits of the classes, [batch, class]."""
+        return self.model(ids)
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         """Pad texts into one tensor, with random masks in training."""
@@ -340,7 +333,7 @@ class Classification(Objective):
         """Return the summed loss in nats and the number of texts."""
         smoothing = self.label_smoothing if self.training else 0.0
         with fast_path():
-            logits = self.model(batch["ids"]).float()
+            logits = self.classify(batch["ids"]).float()
         loss = F.cross_entropy(logits, batch["class"], reduction="sum", label_smoothing=smoothing)
         return loss, len(logits)
 
@@ -377,6 +370,11 @@ class PictureClassification(Classification):
         starts[torch.rand(len(ids), generator=generator) >= self.MOVED] = far
         moved = [picture[y : y + size, x : x + size] for picture, (y, x) in zip(pixels, starts.tolist(), strict=True)]
         return ids_of(patches_of(torch.stack(moved), config.patch_size), config.n_levels)
+
+
+def length_of(example: tuple) -> int:
+    """Return the number of tokens of the longest text of an encoded example."""
+    return max(len(part) for part in example if isinstance(part, list))
 
 
 OBJECTIVES: dict[str, type[Objective]] = {

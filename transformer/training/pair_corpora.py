@@ -8,7 +8,7 @@ are two corpora of them:
 - Tatoeba: an English text is cut into A and B, between two sentences if it has several, otherwise between two words.
 
 A wrong B is the second part of another pair. So both classes have the same parts A and the same parts B, and neither
-part alone says anything about the class.
+part alone reveals the class.
 """
 
 import random
@@ -48,7 +48,7 @@ def cut_texts(texts: Sequence[str]) -> list[str]:
 
 
 def _cut(text: str, chance: random.Random) -> tuple[str, str] | None:
-    """Split a text at its first inner end of a sentence, or between two words with some on either side."""
+    """Split a text after its first sentence or, if it has only one, between two words inside it."""
     if len(sentences := _SENTENCE_END.split(text, maxsplit=1)) == 2:
         return sentences[0], sentences[1]
     words = text.split()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,9 +27,9 @@ def publish(trainer: Trainer, output: Path) -> str:
     Returns:
         A sentence about what was done.
     """
-    standing = best_dev_score(output / HISTORY)
-    if standing is not None and standing >= trainer.best_score:
-        return f"{output} stays as it is: its dev score is {standing:.2f}, this run reached {trainer.best_score:.2f}"
+    standing = best_row(output / HISTORY)
+    if standing is not None and (score := standing["dev_score"]) >= trainer.best_score:
+        return f"{output} stays as it is: its dev score is {score:.2f}, this run reached {trainer.best_score:.2f}"
     remove_unfinished(output)
     best = trainer.directory / "best"
     if not all(_are_same_file(best / file, output / file) for file in (CONFIG, TOKENIZER)):
@@ -39,54 +38,25 @@ def publish(trainer: Trainer, output: Path) -> str:
         with atomic_path(output / file) as temporary:
             shutil.copyfile(best / file, temporary)
     write_text(output / CARD, model_card(trainer))
-    wanted = set(trainer.recipe.snapshots)
-    steps = [step for step in earlier_steps(trainer.directory, output) if step in wanted]
-    publish_snapshots(trainer.directory, output, steps)
+    _publish_snapshots(trainer, output)
     write_history(output / HISTORY, trainer.history)  # last, because its score shows that this run has been published
     return f"{output} now holds this run's best checkpoint (dev score {trainer.best_score:.2f})"
 
 
-def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -> tuple[int, ...]:
-    """Write the run's snapshots of ``steps`` in 8 bits into ``output``, and remove all others there.
-
-    Returns:
-        The steps that it now has.
-
-    Raises:
-        ValueError: If the checkpoint came from another model or tokenizer, the run lacks such a snapshot, or the
-            checkpoint is not later than it.
-    """
-    for file in (CONFIG, TOKENIZER):
-        for path in (run_directory / "best", output):
-            if not (path / file).is_file():
-                raise ValueError(f"{path} contains no checkpoint: it has no {file}; name a run and what came out of it")
-        if not _are_same_file(run_directory / "best" / file, output / file):
-            raise ValueError(f"{output / file} is not that of {run_directory}: the snapshots of this run do not fit it")
-    possible = earlier_steps(run_directory, output)
-    if impossible := sorted(set(steps) - set(possible)):
-        raise ValueError(
-            f"{run_directory} has no snapshot of step {impossible[0]} from before the checkpoint in {output}; it has "
-            f"snapshots of steps {', '.join(map(str, possible)) or '(none)'}"
-        )
-    config = own_config(output / CONFIG)
-    for step in sorted(set(steps)):
-        write_snapshot(output / snapshot_file(step), load_weights(config, run_directory / snapshot_file(step)), step)
-    for step in set(snapshot_steps(output)) - set(steps):
+def _publish_snapshots(trainer: Trainer, output: Path) -> None:
+    """Write the snapshots of the recipe from before the checkpoint in 8 bits, and remove all others."""
+    last = checkpoint_step(output)
+    steps = {
+        step
+        for step in snapshot_steps(trainer.directory)
+        if step in trainer.recipe.snapshots and (last is None or step < last)
+    }
+    for step in steps:
+        weights = load_weights(own_config(output / CONFIG), trainer.directory / snapshot_file(step))
+        write_snapshot(output / snapshot_file(step), weights, step)
+    for step in set(snapshot_steps(output)) - steps:
         (output / snapshot_file(step)).unlink()
-    return snapshot_steps(output)
 
 
 def _are_same_file(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
-
-
-def earlier_steps(run_directory: Path, output: Path) -> tuple[int, ...]:
-    """Return the steps of the run's snapshots before the checkpoint in ``output``."""
-    own = checkpoint_step(output)
-    return tuple(step for step in snapshot_steps(run_directory) if own is None or step < own)
-
-
-def best_dev_score(history: Path) -> float | None:
-    """Return the highest dev score in a ``history.csv``, or ``None`` if there is none."""
-    row = best_row(history)
-    return None if row is None else row["dev_score"]

@@ -9,7 +9,6 @@ from typing import Any
 from transformer.config import (
     TRUTH,
     ModelConfig,
-    PictureConfig,
     Rule,
     check_fields,
     config_class,
@@ -24,24 +23,25 @@ from transformer.errors import MessageError
 from transformer.training.corpora import corpus_folders
 from transformer.training.text_tasks import TEXT_TASKS
 
-KIND_OF_TASK = {
-    "translation": "encoder-decoder",
-    "next-token": "decoder-only",
-    "packed-next-token": "decoder-only",
-    "masked-token": "encoder-only",
-    "masked-token-next-sentence": "encoder-only",
-    "classification": "encoder-only",
-    "picture-classification": "encoder-only",
-    "text-to-text": "encoder-decoder",
+# Task → the kind of its model, and which of the fields that others lack it has.
+NEEDS_OF_TASK = {
+    "translation": ("encoder-decoder",),
+    "next-token": ("decoder-only",),
+    "packed-next-token": ("decoder-only",),
+    "masked-token": ("encoder-only",),
+    "masked-token-next-sentence": ("encoder-only", "n_segments = 2"),
+    "classification": ("encoder-only", "class_names"),
+    "picture-classification": ("encoder-only", "class_names", "patch_size"),
+    "text-to-text": ("encoder-decoder", "task_prefixes"),
 }
-TASKS = tuple(KIND_OF_TASK)
+_OF_TRANSLATIONS = ("whole_words", "both_spellings", "joined_examples")
 _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 _POSITIVE = number("it must be greater than 0", lambda value: value > 0)
 _SHARE = number("it must be at least 0 and below 1", lambda value: 0 <= value < 1)
 _COUNTS = ("steps", "batch_tokens", "max_sequence_length", "warmup_steps", "log_every", "evaluate_every")
 _RULES: dict[str, Rule] = {
     **dict.fromkeys(("name", "corpus", "start_from", "teacher"), of_type(str, "a string")),
-    "task": one_of(TASKS),
+    "task": one_of(tuple(NEEDS_OF_TASK)),
     "schedule": one_of(("paper", "cosine")),
     "precision": one_of(("float32", "bfloat16")),
     **dict.fromkeys((*_COUNTS, "evaluate_sentences", "save_every"), integer(1)),
@@ -81,7 +81,7 @@ class Entropy:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that a run depends on besides the data.
+    """Everything besides the data that determines a run.
 
     Attributes:
         batch_tokens: Limit for sequences × longest sequence of a batch, including padding.
@@ -97,16 +97,16 @@ class Recipe:
         attention_dropout: Dropout of attention weights alone.
         start_from: Checkpoint directory that provides the tokenizer and the weights of the encoder and decoder, as far
             as the model has them.
-        new_tokenizer: Train a new tokenizer anyway; the embedding of a new token starts as the mean over the former
-            tokens of its text.
+        new_tokenizer: Train a new tokenizer in spite of ``start_from``; the embedding of a new token starts as the mean
+            over the former tokens of its text.
         whole_words: How many of the most frequent English words become single tokens when a tokenizer is trained, in
             British and American spelling.
-        both_spellings: Repeat the examples with British or American spelling in the other one.
+        both_spellings: Repeat examples with British or American spellings in the other spelling.
         joined_examples: How many examples to add that join two or three short ones (``joined_pairs``).
-        fresh_self_attention: Initialise W_Q and W_K of self-attention randomly anyway, for a model with other
-            positions.
+        fresh_self_attention: Initialise W_Q and W_K of self-attention randomly in spite of ``start_from``, for a model
+            with another positional encoding.
         teacher: Checkpoint directory of a teacher model with the same tokenizer and task (``objectives.Teacher``).
-        teacher_weight: Share of the loss that is its prediction.
+        teacher_weight: Weight of the teacher model's predictions in the loss, from 0 to 1.
         mixing_temperature: How the tasks of "text-to-text" are mixed (``text_tasks.mixed_counts``).
         entropy: Penalty on spread-out attention.
         next_sentence_weight: Factor of the next-sentence loss beside that of masked tokens; 1 in the paper.
@@ -173,43 +173,36 @@ class Recipe:
         self._check_model()
 
     def _check_model(self) -> None:
-        kind, classifies = KIND_OF_TASK[self.task], self.task.endswith("classification")
-        if self.model.kind != kind:
-            raise ValueError(f"task {self.task!r} needs a model of kind {kind!r}, not {self.model.kind!r}")
-        if classifies != bool(self.model.n_classes):
-            needs = "needs" if classifies else "has no"
-            raise ValueError(f"task {self.task!r} {needs} class_names; they are {self.model.class_names}")
-        if self.model.predicts_next_sentence != (self.task == "masked-token-next-sentence"):
+        task, model, prefixes = self.task, self.model, self.model.task_prefixes
+        kind, *needed = NEEDS_OF_TASK[task]
+        if model.kind != kind:
+            raise ValueError(f"task {task!r} needs a model of kind {kind!r}, not {model.kind!r}")
+        has = {
+            "class_names": bool(model.n_classes),
+            "n_segments = 2": model.predicts_next_sentence,
+            "patch_size": model.reads_images,
+            "task_prefixes": bool(prefixes),
+        }
+        for name, given in has.items():
+            if given != (name in needed):
+                raise ValueError(f"task {task!r} {'needs' if name in needed else 'has no'} {name} in [model]")
+        if unknown := sorted(set(prefixes) - set(TEXT_TASKS)):
+            raise ValueError(f"task_prefixes has {unknown[0]!r}; known are {list(TEXT_TASKS)}")
+        folders = {folder for prefix in prefixes for folder in corpus_folders(TEXT_TASKS[prefix].corpus)}
+        if prefixes and set(corpus_folders(self.corpus)) != folders:
+            raise ValueError(f"corpus is {self.corpus!r}; these tasks are made from {' + '.join(sorted(folders))}")
+        predicts_tokens = not model.n_classes
+        for name, fits, wanted in (
+            *((name, task == "translation", "the task 'translation'") for name in _OF_TRANSLATIONS),
+            *((name, predicts_tokens, "a task that predicts tokens") for name in ("entropy", "teacher")),
+            ("next_sentence_weight", model.predicts_next_sentence, "a task that predicts the next sentence"),
+        ):
+            if not fits and getattr(self, name) != getattr(Recipe, name):
+                raise ValueError(f"{name} is {getattr(self, name)!r}; it needs {wanted}, not {task!r}")
+        if self.max_sequence_length > model.max_length:
             raise ValueError(
-                f"task is {self.task!r} and n_segments {self.model.n_segments}; 'masked-token-next-sentence' and "
-                "n_segments = 2 belong together"
+                f"max_sequence_length is {self.max_sequence_length}, but the model reads {model.max_length} tokens"
             )
-        if self.next_sentence_weight != 1.0 and not self.model.predicts_next_sentence:
-            raise ValueError(
-                f"next_sentence_weight is {self.next_sentence_weight!r}, but {self.task!r} predicts no next sentence"
-            )
-        if isinstance(self.model, PictureConfig) != (self.task == "picture-classification"):
-            raise ValueError(f"task is {self.task!r}; 'picture-classification' and patch_size belong together")
-        prefixes = self.model.task_prefixes
-        if (self.task == "text-to-text") != bool(prefixes) or not set(prefixes) <= set(TEXT_TASKS):
-            raise ValueError(
-                f"task {self.task!r} does not fit task_prefixes {list(prefixes)}; text-to-text needs some of "
-                f"{list(TEXT_TASKS)}, other tasks none"
-            )
-        needed = {folder for prefix in prefixes for folder in corpus_folders(TEXT_TASKS[prefix].corpus)}
-        if prefixes and set(corpus_folders(self.corpus)) != needed:
-            raise ValueError(f"corpus is {self.corpus!r}; these tasks are made from {' + '.join(sorted(needed))}")
-        if (self.whole_words or self.both_spellings or self.joined_examples) and self.task != "translation":
-            raise ValueError(
-                f"whole_words, both_spellings and joined_examples need the task 'translation', not {self.task!r}"
-            )
-        if self.entropy is not None and classifies:
-            raise ValueError(f"[entropy] needs a task that predicts tokens, not {self.task!r}")
-        if self.teacher and classifies:
-            raise ValueError(f"teacher is {self.teacher!r}; it needs a task that predicts tokens, not {self.task!r}")
-        longest = self.model.max_length
-        if self.max_sequence_length > longest:
-            raise ValueError(f"max_sequence_length is {self.max_sequence_length}, but the model reads {longest} tokens")
 
 
 def load_recipe(path: str | Path) -> Recipe:
@@ -230,13 +223,13 @@ def load_recipe(path: str | Path) -> Recipe:
         raise ValueError(f"{path} has unknown entries {unknown}; known are {sorted(known)}")
     if missing := sorted({"name", "task", "corpus", "model"} - set(values)):
         raise ValueError(f"{path} lacks {missing}")
-    if not isinstance(values["model"], dict):
-        raise ValueError(f"{path}: model is {values['model']!r}; it must be a table, [model]")
-    model_class = config_class(values["model"])
-    if unknown := sorted(set(values["model"]) - {field.name for field in fields(model_class)}):
+    if not isinstance(model := values["model"], dict):
+        raise ValueError(f"{path}: model is {model!r}; it must be a table, [model]")
+    model_class = config_class(model)
+    if unknown := sorted(set(model) - {field.name for field in fields(model_class)}):
         raise ValueError(f"{path} has unknown entries {unknown} in [model]")
     try:
-        values["model"] = model_class(**values["model"])
+        values["model"] = model_class(**model)
         if "entropy" in values:
             values["entropy"] = Entropy(**values["entropy"])
         return Recipe(**values)

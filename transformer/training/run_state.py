@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from transformer.disk.tables import csv_text
 from transformer.disk.whole_files import atomic_path, write_text
 from transformer.files.model_card import HISTORY
 
@@ -25,7 +26,7 @@ COLUMNS = (
 def save_state(directory: Path, state: dict[str, Any]) -> None:
     """Write the state completely or not at all.
 
-    ``history.csv`` beside it is for people; the state contains its rows as well.
+    The state also contains the rows of ``history.csv``, which is written beside it for human readers.
     """
     with atomic_path(directory / STATE) as temporary:
         torch.save(state, temporary)
@@ -70,5 +71,9 @@ def set_random_states(states: dict[str, torch.Tensor], rank: int) -> None:
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:
     """Write the rows of the history as CSV; a column that only some rows have comes last."""
     columns = dict.fromkeys((*COLUMNS, *(name for row in rows for name in row)))
-    rounded = [{name: f"{value:.6g}" if isinstance(value, float) else value for name, value in r.items()} for r in rows]
-    write_text(path, csv_text(rounded, columns))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: f"{value:.6g}" if isinstance(value, float) else value for name, value in row.items()})
+    write_text(path, text.getvalue())

@@ -23,7 +23,7 @@ _ENDINGS = "s|d|r|ed|ful|less|ing"
 
 
 def _pattern(stems: Sequence[str]) -> re.Pattern[str]:
-    """Return a pattern of the words with one of these stems, which is group 1; group 2 is the ending."""
+    """Return a pattern for words with one of these stems: group 1 is the stem, group 2 the ending."""
     return re.compile(rf"\b({'|'.join(stems)})((?:{_ENDINGS})?)\b", re.IGNORECASE)
 
 

@@ -1,4 +1,4 @@
-"""What a run begins with: its texts, its tokenizer, its model and its objective."""
+"""The start of a training run: its texts, its tokenizer, its model and its objective."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer.attention import MultiHeadAttention
-from transformer.config import PictureConfig
 from transformer.disk.whole_files import atomic_path
 from transformer.feed_forward import FeedForward
 from transformer.files.build import build_model
@@ -63,7 +62,7 @@ def run_tokenizer(recipe: Recipe, corpus: Corpus, directory: Path, accelerator: 
 
 
 def _new_tokenizer(recipe: Recipe, corpus: Corpus) -> Tokenizer:
-    if isinstance(recipe.model, PictureConfig):
+    if recipe.model.reads_images:
         return PatchTokenizer(recipe.model)
     texts = [text for example in corpus.train for text in example if isinstance(text, str)]
     words = frequent_words([example[0] for example in corpus.train], recipe.whole_words)
@@ -73,7 +72,7 @@ def _new_tokenizer(recipe: Recipe, corpus: Corpus) -> Tokenizer:
 def initial_model(recipe: Recipe, tokenizer: Tokenizer) -> Model:
     """Return a model with random weights, or those of ``start_from``, stack by stack.
 
-    With ``new_tokenizer``, the embeddings are those for the tokens of ``tokenizer``.
+    With ``new_tokenizer``, the embeddings are converted to the tokens of ``tokenizer``.
     """
     model = build_model(recipe.model)
     if recipe.start_from:
@@ -89,10 +88,12 @@ def initial_model(recipe: Recipe, tokenizer: Tokenizer) -> Model:
                 if recipe.fresh_self_attention:
                     weights = {name: weight for name, weight in weights.items() if not _SELF_SCORES.search(name)}
                 getattr(model, stack).load_state_dict(weights, strict=False)
-    if recipe.inner_dropout is not None:
-        _set_inner_dropout(model, recipe.inner_dropout)
-    if recipe.attention_dropout is not None:
-        _set_attention_dropout(model, recipe.attention_dropout)
+    of_weights = recipe.inner_dropout if recipe.attention_dropout is None else recipe.attention_dropout
+    for module in model.modules():
+        if isinstance(module, MultiHeadAttention) and of_weights is not None:
+            module.dropout = of_weights
+        elif isinstance(module, FeedForward) and recipe.inner_dropout is not None:
+            module.dropout.p = recipe.inner_dropout
     return model
 
 
@@ -123,19 +124,6 @@ def _load_own_model(directory: Path) -> Model:
     return load_weights(own_config(directory / CONFIG), directory / WEIGHTS)
 
 
-def _set_inner_dropout(model: Model, probability: float) -> None:
-    _set_attention_dropout(model, probability)
-    for module in model.modules():
-        if isinstance(module, FeedForward):
-            module.dropout.p = probability
-
-
-def _set_attention_dropout(model: Model, probability: float) -> None:
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.dropout = probability
-
-
 def set_own_dropout(model: Model, probability: float) -> None:
     """Set the dropout of embeddings and outputs of sub-layers, which ``inner_dropout`` does not affect."""
     inner = {id(module.dropout) for module in model.modules() if isinstance(module, FeedForward)}
@@ -157,10 +145,10 @@ def training_objective(recipe: Recipe, model: Model, tokenizer: Tokenizer) -> Ob
 
 
 def _teacher(recipe: Recipe, tokenizer: Tokenizer) -> Model:
-    """Return the teacher model.
+    """Return the teacher model, wrapped for the student's objective.
 
     Raises:
-        ValueError: If its predictions are not about the student's tokens.
+        ValueError: If its tokens are not those of the student.
     """
     teacher = _load_own_model(Path(recipe.teacher))
     theirs, ours = (f"{config.kind}, {config.vocabulary_size} tokens" for config in (teacher.config, recipe.model))

@@ -13,22 +13,19 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from transformer.disk.whole_files import remove_unfinished
 from transformer.files.checkpoints import save, save_weights
 from transformer.files.model_card import HISTORY
+from transformer.files.snapshots import snapshot_file
 from transformer.models import Model
 from transformer.runs.batches import length_batches, packed_batches
-from transformer.training.objectives import OBJECTIVES, Classification, Objective
+from transformer.training.objectives import OBJECTIVES, Classification, MaskedTokenNextSentence, Objective, length_of
 from transformer.training.recipe import Recipe
 from transformer.training.run_state import load_state, random_states, save_state, set_random_states, write_history
 from transformer.training.schedule import learning_rate
 from transformer.training.start import initial_model, run_corpus, run_tokenizer, set_own_dropout, training_objective
-from transformer.training.validation import (
-    dev_accuracy,
-    dev_bleu,
-    dev_loss,
-    dev_text_tasks,
-    next_sentence_accuracy,
-)
+from transformer.training.validation import dev_accuracy, dev_bleu, dev_loss, dev_text_tasks
 
 Report = Callable[[dict[str, float]], None]
+_RECENT = {"recent_loss": 0.0, "recent_predictions": 0}  # since the last row of the history; early states lack them
+_COUNTED = ("step", "target_tokens", "seconds", "history", "best_score", *_RECENT)
 
 
 class Trainer:
@@ -66,23 +63,18 @@ class Trainer:
         self.train_examples = self._encode(type(objective), self.corpus.train, limit=True)
         self.dev_examples = self._encode(OBJECTIVES[recipe.task], self.corpus.dev, limit=False)
         self.objective, self.optimizer = self.accelerator.prepare(objective, optimizer)
-        self.average = self._averaged(model)
+        decay = recipe.average_decay
+        self.average = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
         self.step, self.target_tokens, self.seconds = 0, 0, 0.0
         self.recent_loss, self.recent_predictions = 0.0, 0  # since the last row of the history
         self.history: list[dict[str, float]] = []
         self.best_score = -math.inf
         self._resume()
 
-    # ---- set-up -------------------------------------------------------------------------------------------------
-
-    def _averaged(self, model: Model) -> AveragedModel | None:
-        decay = self.recipe.average_decay
-        return AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(decay)) if decay else None
-
     def _encode(self, objective: type[Objective], texts: list[tuple], *, limit: bool) -> list[tuple]:
         examples = objective.encode(self.tokenizer, texts)
         bound = self.recipe.max_sequence_length if limit else self.recipe.model.max_length
-        kept = [example for example in examples if _length(example) <= bound]
+        kept = [example for example in examples if length_of(example) <= bound]
         if not kept:
             split = "training" if limit else "dev"
             raise ValueError(
@@ -106,7 +98,7 @@ class Trainer:
         return self._own_objective.model
 
     def run(self, *, stop_after: int | None = None) -> None:
-        """Train up to ``recipe.steps``, or up to step ``stop_after`` and save (a planned kill)."""
+        """Train up to ``recipe.steps``, or save and stop at step ``stop_after`` (a planned interruption)."""
         last = self.recipe.steps if stop_after is None else min(stop_after, self.recipe.steps)
         if self.step == 0:
             self._snapshot()
@@ -143,7 +135,7 @@ class Trainer:
 
     def _batches_from(self, step: int) -> Iterator[tuple[int, list[int]]]:
         """Yield this process's batches forever, after ``step`` steps."""
-        lengths = [_length(example) for example in self.train_examples]
+        lengths = [length_of(example) for example in self.train_examples]
         batched = packed_batches if self.recipe.task == "packed-next-token" else length_batches
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
         epoch = 0
@@ -184,10 +176,7 @@ class Trainer:
     # ---- scores, snapshots, saving ------------------------------------------------------------------------------
 
     def _evaluate(self) -> dict[str, float]:
-        """Return dev loss and the score by which the best checkpoint is chosen; higher is better.
-
-        If the recipe requests it, the number of heads with a role is included; it does not affect the choice.
-        """
+        """Return dev loss and the score by which the best checkpoint is chosen; higher is better."""
         model = self.model.eval()
         objective = OBJECTIVES[self.recipe.task](model)
         loss = dev_loss(objective, self.dev_examples, self.recipe.batch_tokens)
@@ -202,29 +191,22 @@ class Trainer:
             self.best_score = score
             save(self.directory / "best", model, self.tokenizer)
             write_history(self.directory / "best" / HISTORY, self.history)
-        extra = {}
-        if self.recipe.task == "masked-token-next-sentence":
-            accuracy = next_sentence_accuracy(model, self.dev_examples, self.recipe.batch_tokens)
-            extra["next_sentence_accuracy"] = accuracy
-        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score, **extra}
+        scores = {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score}
+        if isinstance(objective, MaskedTokenNextSentence):
+            scores["next_sentence_accuracy"] = dev_accuracy(objective, self.dev_examples, self.recipe.batch_tokens)
+        return scores
 
     def _snapshot(self) -> None:
         if self.step in self.recipe.snapshots and self.accelerator.is_main_process:
-            save_weights(self.directory / "snapshots" / f"step-{self.step:06d}.safetensors", self.model)
+            save_weights(self.directory / snapshot_file(self.step), self.model)
 
     def _save(self) -> None:
         random = random_states(self.accelerator)
         if not self.accelerator.is_main_process:
             return
         state = {
-            "step": self.step,
-            "target_tokens": self.target_tokens,
-            "seconds": self.seconds,
-            "recent_loss": self.recent_loss,
-            "recent_predictions": self.recent_predictions,
-            "history": self.history,
+            **{name: getattr(self, name) for name in _COUNTED},
             "begun_with": self._begun_with(),
-            "best_score": self.best_score,
             "model": self._trained_model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "average": None if self.average is None else self.average.state_dict(),
@@ -249,18 +231,14 @@ class Trainer:
         if self.average is not None:
             self.average.load_state_dict(state["average"])
         set_random_states(state["random"], self.accelerator.process_index)
-        self.step, self.target_tokens, self.seconds = state["step"], state["target_tokens"], state["seconds"]
-        self.recent_loss, self.recent_predictions = state.get("recent_loss", 0.0), state.get("recent_predictions", 0)
-        self.history, self.best_score = state["history"], state["best_score"]
+        state = _RECENT | state
+        for name in _COUNTED:
+            setattr(self, name, state[name])
 
     def _begun_with(self) -> dict[str, str]:
-        """Return what must not change when a run resumes; steps, intervals and the like may."""
+        """Return the settings that must not change when a run resumes, unlike steps, intervals and the like."""
         recipe = self.recipe
         return {"task": recipe.task, "model": recipe.model.to_json(), "corpus": self.corpus.digest}
-
-
-def _length(example: tuple) -> int:
-    return max(len(part) for part in example if isinstance(part, list))
 
 
 def _attention_for_short_sentences(device: torch.device) -> AbstractContextManager[None]:

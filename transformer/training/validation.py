@@ -11,7 +11,7 @@ from transformer.runs.decoding_state import greedy_batch
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.text.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.corpora import group_references
-from transformer.training.objectives import Classification, MaskedTokenNextSentence, Objective
+from transformer.training.objectives import Classification, MaskedTokenNextSentence, Objective, length_of
 from transformer.training.text_tasks import TEXT_TASKS
 
 
@@ -20,7 +20,7 @@ def dev_loss(objective: Objective, examples: Sequence[tuple], batch_tokens: int)
     """Return the mean loss per prediction, in nats, without label smoothing and dropout."""
     objective.eval()
     device = objective.model.device
-    lengths = [max(len(part) for part in example if isinstance(part, list)) for example in examples]
+    lengths = [length_of(example) for example in examples]
     total, count = 0.0, 0
     generator = torch.Generator().manual_seed(0)  # the same masks at every evaluation
     for batch in length_batches(lengths, batch_tokens, seed=0, epoch=0):
@@ -31,34 +31,26 @@ def dev_loss(objective: Objective, examples: Sequence[tuple], batch_tokens: int)
 
 
 @torch.inference_mode()
-def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tokens: int) -> float:
-    """Return the share of texts whose most likely class is right."""
-    model = objective.eval().model
-    correct = 0
-    for batch in length_batches([len(ids) for ids, _ in examples], batch_tokens, seed=0, epoch=0):
-        tensors = objective.collate([examples[index] for index in batch], torch.Generator())
-        best = model(tensors["ids"].to(model.device)).argmax(dim=-1).cpu()
-        correct += int((best == tensors["class"]).sum())
-    return correct / len(examples)
+def dev_accuracy(
+    objective: Classification | MaskedTokenNextSentence, examples: Sequence[tuple], batch_tokens: int
+) -> float:
+    """Return the share of examples whose most likely class is right; no token is masked.
 
-
-@torch.inference_mode()
-def next_sentence_accuracy(model: Model, examples: Sequence[tuple], batch_tokens: int) -> float:
-    """Return the share of encoded pairs whose most likely class is correct; nothing is masked.
+    Texts that are not pairs of sentences have no class and do not count.
 
     Raises:
-        ValueError: If no example is a pair.
+        ValueError: If no example has a class.
     """
-    model.eval()
-    pairs = [example for example in examples if example[1] != MaskedTokenNextSentence.NO_PAIR]
-    if not pairs:
+    labelled = [example for example in examples if example[1] != MaskedTokenNextSentence.NO_PAIR]
+    if not labelled:
         raise ValueError(f"none of the {len(examples)} examples is a pair of sentences; give at least one")
+    objective.eval()
     right = 0
-    for batch in length_batches([len(ids) for ids, _ in pairs], batch_tokens, seed=0, epoch=0):
-        ids, labels = zip(*(pairs[index] for index in batch), strict=True)
-        best = model.next_sentence(model.encode(pad(ids, PAD_ID).to(model.device))).argmax(dim=-1)
-        right += int((best.cpu() == torch.tensor(labels)).sum())
-    return right / len(pairs)
+    for batch in length_batches([len(ids) for ids, _ in labelled], batch_tokens, seed=0, epoch=0):
+        ids, labels = zip(*(labelled[index] for index in batch), strict=True)
+        best = objective.classify(pad(ids, PAD_ID).to(objective.model.device)).argmax(dim=-1).cpu()
+        right += int((best == torch.tensor(labels)).sum())
+    return right / len(labelled)
 
 
 def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:

@@ -1,1 +1,1 @@
-"""A class: an instructor's session with students, in memory or in Redis. No Streamlit here."""
+"""A class: an instructor's session with students, in memory or in Redis."""

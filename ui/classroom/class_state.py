@@ -77,7 +77,7 @@ class Question:
 
 @dataclass(frozen=True)
 class View:
-    """A view to which the instructor has led everybody."""
+    """A view that the instructor has opened for everybody."""
 
     number: int
     page: str
@@ -236,7 +236,7 @@ def stop_asking(state: Class) -> Class:
 
 
 def show(state: Class, page: str, address: str) -> Class:
-    """Lead everybody to a view."""
+    """Open a view for everybody."""
     if len(address) > LONGEST_VIEW:
         return state
     return replace(state, view=View(state.view.number + 1 if state.view else 1, page, address))

@@ -1,4 +1,4 @@
-"""Long computations of all sessions, including live trainings: few at a time, in fair shares.
+"""Long computations of all sessions, including live training runs: few at a time, in fair shares.
 
 The others wait in line; each shows its progress and can be cancelled, and none is done twice.
 
@@ -20,7 +20,7 @@ import streamlit as st
 
 from transformer.probes import interruptible
 from ui.compute.queue import LOOK_AGAIN, SCRIPTS, Queue
-from ui.compute.store import Key, Name, Store, kind_of, store
+from ui.compute.store import Key, Name, Store, store
 from ui.server.limits import limits
 from ui.server.streamlit_private import SCRIPT_THREAD
 from ui.words.texts import common
@@ -28,7 +28,6 @@ from ui.words.texts import common
 Result = TypeVar("Result")
 Report = Callable[[int, int], None]
 Status = Literal["waiting", "running", "finished", "stopped", "left", "failed"]
-TRAINING = "training"  # a kind of job
 PATIENCE = 4.0  # seconds for which a job continues without watchers
 SHARE = 1.0  # seconds after which a job lets another one in line continue
 _GRACE = 1.0  # seconds for which a job continues after a watcher leaves, since most return at once
@@ -38,7 +37,7 @@ _JOB = "glassformer long job"  # the name of a thread
 _ending = threading.Event()
 _WHO, _MINE, _STOPPED = (f"long jobs: {name}" for name in ("who", "mine", "stopped"))
 # Of all sessions; the cores are also needed for short computations.
-QUEUE = Queue(lambda kind: limits().trainings if kind == TRAINING else limits().jobs, share=SHARE)
+QUEUE = Queue(lambda: limits().jobs, share=SHARE)
 
 
 class JobStopped(BaseException):
@@ -54,7 +53,6 @@ class Job(Generic[Result]):
     Args:
         work: The computation.
         passes: Approximate number of forward passes, if the work does not report.
-        kind: Kind of job.
         queue: Where it waits for a slot.
         patience: See ``PATIENCE``.
     """
@@ -64,12 +62,11 @@ class Job(Generic[Result]):
         work: Callable[[Report], Result],
         *,
         passes: int = 0,
-        kind: str = "",
         queue: Queue | None = None,
         patience: float = PATIENCE,
     ) -> None:
         self._work, self._passes, self._n_passed = work, passes, 0
-        self._kind, self._queue = kind, QUEUE if queue is None else queue
+        self._queue = QUEUE if queue is None else queue
         self._patience = patience
         self._seen: dict[Hashable, float] = {}  # until when each watcher counts as watching
         self._seen_lock = threading.Lock()
@@ -94,7 +91,7 @@ class Job(Generic[Result]):
         return self.over
 
     def leave(self, who: Hashable, *, at_once: bool = False) -> None:
-        """Remove a watcher; without others the work ends, either at once for good or after a moment."""
+        """Remove a watcher, ``at_once`` or after a moment; the work ends when nobody is left."""
         with self._seen_lock:
             if at_once:
                 self._seen.pop(who, None)
@@ -160,7 +157,7 @@ class Job(Generic[Result]):
 
     def _run(self) -> None:
         try:
-            if not self._queue.enter(self, waits=lambda: self.wanted, kind=self._kind):
+            if not self._queue.enter(self, waits=lambda: self.wanted):
                 raise JobStopped
             self._started = time.monotonic()
             with interruptible(self._before_pass):
@@ -210,39 +207,30 @@ class LongJobs:
         *,
         doing: str = "",
         passes: int = 0,
-        saying: Callable[[int, int], str] | None = None,
-        stopped: str = "",
-        on_cancel: Callable[[], None] | None = None,
     ) -> Result | None:
         """Return the result ``name`` of a run (or another key), computed once by ``work(report)``.
 
-        A long computation shows a progress bar and a cancel button. Exceptions of ``work`` are raised here. ``work``
-        runs in a separate thread, so it must not use Streamlit or any state of a session.
+        A long computation shows a progress bar and a cancel button, which leaves a button to continue. Exceptions of
+        ``work`` are raised here. ``work`` runs in a separate thread, so it must not use Streamlit or any state of a
+        session.
 
         Args:
             of: The key that the result belongs to, usually a run.
             name: Name of the result.
             work: The computation.
-            doing: Text on the bar.
+            doing: Text on the bar, by default that sentences are read.
             passes: Approximate number of forward passes.
-            saying: Returns the text on the bar from (done, total), once the work reports.
-            stopped: Text that is shown, with a button to continue, after this session has cancelled.
-            on_cancel: Called instead of showing ``stopped``.
 
         Returns:
             The result; ``None`` if this session has cancelled it.
         """
         if (found := self._store.known(of, name)) is not None:
             return found
-        key, kind = (of, name), kind_of(name)
+        key = (of, name)
         if st.session_state.get(_STOPPED) == hash(key):
-            st.caption(stopped or common("long.stopped"))
-            st.button(
-                common("long.go_on"),
-                icon=":material/play_arrow:",
-                key=f"{kind} on",
-                on_click=partial(st.session_state.pop, _STOPPED),
-            )
+            st.caption(common("long.stopped"))
+            go_on = partial(st.session_state.pop, _STOPPED)
+            st.button(common("long.go_on"), icon=":material/play_arrow:", key="long on", on_click=go_on)
             return None
         who, room, job = this_session(), st.empty(), None
         while job is None or job.stopped:  # it was about to end when this session joined it
@@ -251,16 +239,13 @@ class LongJobs:
             try:
                 SCRIPTS.leave(who)  # the server has time for others
                 if not job.wait(_SHORT):
-                    cancel = partial(_cancel, hash(key), ref(job), who, on_cancel)
-                    here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
+                    cancel = partial(_cancel, hash(key), ref(job), who)
+                    here = f"long {hash(key)}"  # a page may wait for several, one after the other
                     with room.container(key=f"{here} bar", horizontal=True, vertical_alignment="center"):
                         bar = st.progress(0.0)
-                        st.button(
-                            common("long.cancel"), icon=":material/close:", key=f"{here} cancel", on_click=cancel,
-                            width="content",
-                        )  # fmt: skip
+                        st.button(common("long.cancel"), icon=":material/close:", key=f"{here} cancel", on_click=cancel)
                     while not job.look(who):
-                        bar.progress(job.share, _words(job, doing, saying))
+                        bar.progress(job.share, _words(job, doing))
                         job.wait(LOOK_AGAIN)
             finally:  # a rerun or a closed browser raises here, and not as an Exception
                 job.leave(who)
@@ -302,18 +287,17 @@ def this_session() -> Hashable:
     return st.session_state.setdefault(_WHO, object())
 
 
-def _words(job: Job, doing: str, saying: Callable[[int, int], str] | None) -> str:
+def _words(job: Job, doing: str) -> str:
     if job.status == "waiting":
         return common("long.waiting", before=job.before, at_once=limits().jobs)
-    if saying is not None and job.progress is not None:
-        return saying(*job.progress)
+    done, total = job.progress or (0, 0)
+    if total > 1:
+        how_far = common("long.of", done=done, total=total)
+        return f"{doing} {how_far}" if doing else common("sentences.reading", done=done, total=total)
     return f"{doing} {common('long.seconds', seconds=int(job.seconds))}"
 
 
-def _cancel(what: int, of: "ref[Job]", who: Hashable, instead: Callable[[], None] | None) -> None:
+def _cancel(what: int, of: "ref[Job]", who: Hashable) -> None:
     if (job := of()) is not None:
         job.leave(who, at_once=True)
-    if instead is not None:
-        instead()
-    else:
-        st.session_state[_STOPPED] = what
+    st.session_state[_STOPPED] = what

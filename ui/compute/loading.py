@@ -1,17 +1,12 @@
 """Checkpoints and traces, loaded once and shared by all browser sessions, so never change them."""
 
 import gc
-import math
 import os
 import re
-import time
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-import pandas as pd
 import streamlit as st
-from pandas.api.types import is_numeric_dtype
 
 import transformer
 from transformer.config import ModelConfig
@@ -20,16 +15,13 @@ from transformer.errors import NotEnoughMemoryError
 from transformer.files.chats import with_prompt
 from transformer.files.languages import with_languages
 from transformer.files.layout import config_of as read_config
-from transformer.files.model_card import HISTORY
 from transformer.files.names import found_names, resolve
 from transformer.files.received_files import is_received
-from transformer.files.trainer_folder import LOGGED, trainer_history
 from transformer.guests.lora import CONFIG as ADAPTER_CONFIG
 from transformer.guests.lora import base_of, is_adapter
 from transformer.runs.run import Run
 from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
-from transformer.training.run_state import COLUMNS
 from ui.compute.store import store
 from ui.compute.uploads import folder_of, is_here, own_uploads
 from ui.server.limits import limits, public
@@ -44,7 +36,6 @@ IN_THE_REPOSITORY = ("bert-en-pairs", "sentiment")
 # Checkpoints of an earlier version: an old link to one of them opens another one and says so.
 REMOVED = ("captions-en-de", "en-fr-pruned", "en-fr-taught")
 RENAMED = {"en-fr-natural": "en-fr"}  # an old link opens the same weights under their new name
-_LOOKS_AGAIN = 30  # seconds between searches through the folders of other programs
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # opened by path, on a server for one person
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
@@ -58,19 +49,19 @@ def checkpoints_folder() -> Path:
 
 def checkpoints_folders() -> tuple[Path, ...]:
     """Return all folders in GLASSFORMER_CHECKPOINTS; for a repeated name, the first one counts."""
-    return _folders(os.environ.get(FOLDER_VARIABLE, ""))
-
-
-@lru_cache(maxsize=8)
-def _folders(named: str) -> tuple[Path, ...]:
-    return tuple(Path(part) for part in named.split(os.pathsep) if part) or (REPOSITORY / "checkpoints",)
+    named = os.environ.get(FOLDER_VARIABLE, "").split(os.pathsep)
+    return tuple(map(Path, filter(None, named))) or (REPOSITORY / "checkpoints",)
 
 
 @once_a_run
 def checkpoint_names() -> tuple[str, ...]:
     """Return the names of all checkpoints; the app opens with the first, a translator if there is one."""
-    found = {name for folder in checkpoints_folders() for name in _inside(folder)}
-    return tuple(sorted(sorted(found), key=lambda name: (name != FAVOURITE, not _translates(name))))
+    return tuple(sorted(sorted(_folders_by_name()), key=lambda name: (name != FAVOURITE, not _translates(name))))
+
+
+@once_a_run
+def _folders_by_name() -> dict[str, Path]:
+    return {name: folder / name for folder in reversed(checkpoints_folders()) for name in _inside(folder)}
 
 
 def _inside(folder: Path) -> list[str]:
@@ -84,7 +75,7 @@ def _inside(folder: Path) -> list[str]:
 
 def _is_text(name: str) -> bool:
     """Return whether a name can be sent to a browser and stand in an address: Linux accepts any bytes."""
-    return not any("\ud800" <= character <= "\udfff" for character in name)
+    return name.encode("utf-8", "ignore").decode("utf-8") == name
 
 
 def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
@@ -99,25 +90,15 @@ def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
 
 @once_a_run
 def found_here() -> tuple[str, ...]:
-    """Return the checkpoints of other programs and of pip on this computer, for its only user."""
-    return _found_names(int(time.monotonic() / _LOOKS_AGAIN)) if for_one_person() else ()
-
-
-def search_again() -> None:
-    """Let ``found_here`` find a model that has just been installed."""
-    _found_names.cache_clear()
-
-
-@lru_cache(maxsize=1)
-def _found_names(_when: int) -> tuple[str, ...]:
-    return found_names()
+    """Return the checkpoints of other programs and of pip, if only this computer's user is served."""
+    return found_names() if for_one_person() else ()
 
 
 def group_of(name: str) -> str:
     """Return "shipped" (the app's folders), "yours" (uploaded or typed), or "found" on this computer."""
-    if name in _typed or is_received(name):
-        return "yours"
-    return "found" if name in found_here() and name not in checkpoint_names() else "shipped"
+    if name in _folders_by_name():
+        return "shipped"
+    return "yours" if name in _typed or is_received(name) else "found" if name in found_here() else "shipped"
 
 
 def for_one_person() -> bool:
@@ -129,7 +110,7 @@ def for_one_person() -> bool:
         return False
     headers = st.context.headers
     host = re.sub(r":\d+$", "", headers.get("Host", _LOOPBACK[0]))
-    passed_on = any(headers.get(name) for name in ("X-Forwarded-For", "X-Real-Ip", "Forwarded", "Via"))
+    passed_on = any(map(headers.get, ("X-Forwarded-For", "X-Real-Ip", "Forwarded", "Via")))
     return st.get_option("server.address") in _LOOPBACK and host.strip("[]") in _LOOPBACK and not passed_on
 
 
@@ -175,11 +156,12 @@ def typed_checkpoints() -> tuple[str, ...]:
 
 def checkpoint_path(name: str) -> Path:
     """Return the path of a checkpoint: a folder, an upload, a typed path, or another program's file."""
-    if name in _typed:
-        return _typed[name]
+    if found := _typed.get(name) or _folders_by_name().get(name):
+        return found
     if is_received(name):
         return folder_of(name)
-    place = _in_folders(name, checkpoints_folders())
+    folders = checkpoints_folders()
+    place = next((folder / name for folder in folders if os.path.isdir(f"{folder}/{name}")), folders[0] / name)
     # A link may name anything: os.path.exists is False for a name that is too long, Path.exists raises an error.
     return _resolve(name) if not os.path.exists(place) and name in found_here() else place
 
@@ -190,11 +172,6 @@ def _resolve(name: str) -> Path:
         return resolve(name)
     except transformer.CheckpointError:  # the file is gone, or there are several files
         return Path(name)
-
-
-@once_a_run
-def _in_folders(name: str, folders: Sequence[Path]) -> Path:
-    return next((folder / name for folder in folders if os.path.isdir(f"{folder}/{name}")), folders[0] / name)
 
 
 def load_checkpoint(
@@ -222,7 +199,7 @@ def load_checkpoint(
 
 
 def load_trace(run: Run) -> transformer.Trace:
-    """Return the trace of a run, read-only, made once.
+    """Return the trace of a run; it is computed once and read-only.
 
     Raises:
         transformer.InputError: If the model cannot take the text.
@@ -231,29 +208,6 @@ def load_trace(run: Run) -> transformer.Trace:
     trace = store.get(run, "trace", lambda: transformer.trace_of(run), wait="wait.trace")
     trace.check_finite()
     return trace
-
-
-def load_history(name: str) -> pd.DataFrame | None:
-    """Return the training curves of a checkpoint, or ``None`` if there are none.
-
-    They are its ``history.csv``, or what Hugging Face's Trainer logged, which lacks some of the columns.
-
-    Raises:
-        transformer.CheckpointError: If the file is incomplete.
-    """
-    path = checkpoint_path(name) / HISTORY
-    if not path.is_file():
-        logged = trainer_history(path.parent)
-        return pd.DataFrame(logged).reindex(columns=list(LOGGED)) if logged else None
-    try:
-        history = pd.read_csv(path)
-        whole = len(history) and all(is_numeric_dtype(history[column]) for column in COLUMNS)
-        whole = whole and bool(history[["step", "target_tokens", "seconds"]].abs().lt(math.inf).all(axis=None))
-    except (ValueError, KeyError, OSError):
-        whole = False
-    if not whole:
-        raise transformer.CheckpointError(f"{HISTORY} of {name} is not a complete history of a training run.")
-    return history
 
 
 def recipe_of(name: str) -> Recipe | None:
@@ -273,7 +227,7 @@ def config_of(name: str) -> ModelConfig:
 
     Raises:
         OSError: If it cannot be read.
-        ValueError: If it is missing or wrong, in whatever way: pages that list checkpoints skip it.
+        ValueError: If it is missing or invalid in any way: pages that list checkpoints skip it.
     """
     try:
         path = checkpoint_path(name)
@@ -300,7 +254,7 @@ def _translates(name: str) -> bool:
 
 @once_a_run
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return name, size and time of every file that may determine a model; they show a retrained one.
+    """Return name, size and time of every file that may determine a model; retraining changes them.
 
     For an adapter, this includes the files of its base.
     """
@@ -312,7 +266,7 @@ def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
         base = resolve(base_of(path)) if ADAPTER_CONFIG in dict(files) else None
     except (transformer.CheckpointError, OSError):  # no folder, or a base that is not here
         return ()
-    stamps = tuple(sorted((name, status.st_size, status.st_mtime_ns) for name, status in files))
+    stamps = tuple(sorted([(name, status.st_size, status.st_mtime_ns) for name, status in files]))
     return stamps if base is None or is_adapter(base) else stamps + _stamp(base)
 
 

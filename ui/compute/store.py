@@ -7,16 +7,17 @@ nothing of a person's state. Limits are in bytes, since sizes depend on what was
 
 import gc
 import sys
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import is_dataclass
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 import streamlit as st
 
+from transformer import Checkpoint, Trace
 from transformer.runs.run import Run
 from ui.server.freed_memory import give_back_holes
 from ui.server.settings import settings
@@ -24,25 +25,18 @@ from ui.server.streamlit_private import runs_a_script
 from ui.words.texts import common
 
 Value = TypeVar("Value")
-Name = str | tuple[Hashable, ...]  # "lens", or ("lens", rows, …): the kind comes first, then its arguments
+Name = str | tuple[Hashable, ...]  # "trace", or ("swaps", rows, …)
 Key = tuple[Hashable, Name]
 
-# Each kind of result has its own limit, so that a few long traces do not displace what took minutes.
+# Each shelf has its own limit, so that a few long traces do not displace what took minutes.
 # GLASSFORMER_<SHELF>_MB overrides the number of megabytes.
 MEGABYTES = {
-    "models": 256,  # all of ours; en-fr takes 28 MB, an upload at most 100 MB
-    "traces": 128,  # one sentence each for a class of fifty, or two texts of maximum length; 30 ms to make again
+    "models": 256,  # checkpoints: all of ours; en-fr takes 28 MB, an upload at most 100 MB
+    "traces": 128,  # whatever holds a trace; one sentence each for a class of fifty, and 30 ms to make again
     "results": 64,
     "figures": 16,  # figures that an open page can still save as a file or show as a table; 2 to 100 KB each
 }
-_SHELVES = {
-    "checkpoint": "models",
-    "spoken": "models",  # the same weights, which are counted once
-    "trace": "traces",
-    "positions": "traces",
-    "experiment": "traces",
-    "figure": "figures",
-}
+FIGURE = "figure"  # the name of such a figure
 _LEAST = {"models": 2}  # Compare shows two side by side, however large they are
 _GIVEN_BACK = 32_000_000  # bytes that are dropped until free memory is returned to the system
 _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the arrays
@@ -54,17 +48,20 @@ def limits() -> dict[str, int]:
     return {shelf: 1_000_000 * (getattr(configured, f"{shelf}_mb") or number) for shelf, number in MEGABYTES.items()}
 
 
-def size_of(value: object, kept: Collection[int] = ()) -> int:
-    """Return the bytes that a value takes.
+def weigh(value: object, kept: Collection[int] = ()) -> tuple[int, str]:
+    """Return the bytes that a value takes, and the shelf on which it belongs.
 
     Parts whose ``id`` is in ``kept`` are counted elsewhere, and so is the model of a ``Run``.
     """
     seen, parts, total = set(kept), [value], _OVERHEAD
+    shelf = "models" if isinstance(value, Checkpoint) else "results"
     while parts:
         part = parts.pop()
         if isinstance(part, str | int | float | None):  # true of most parts; the test below takes longer
             total += sys.getsizeof(part)
             continue
+        if isinstance(part, Trace):
+            shelf = "traces"
         if id(part) in seen or isinstance(part, Run):
             continue
         seen.add(id(part))
@@ -80,21 +77,17 @@ def size_of(value: object, kept: Collection[int] = ()) -> int:
             parts += vars(part).values()
         else:
             total += sys.getsizeof(part)
-    return total
+    return total, shelf
 
 
-@dataclass
-class _Shelf:
-    """Least-recently-used cache of ``limit`` bytes; ``least`` values are kept whatever their size."""
-
-    limit: int
-    least: int = 1
-    values: OrderedDict[Key, tuple[Any, int]] = field(default_factory=OrderedDict)
-    n_bytes: int = 0
+class _Kept(NamedTuple):
+    value: Any
+    n_bytes: int
+    shelf: str
 
 
 class _OneAtATime:
-    """The lock of a value that is being computed, as long as a thread is concerned."""
+    """The lock of a value that is being computed, kept while a thread computes or awaits it."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -103,15 +96,20 @@ class _OneAtATime:
 class Store:
     """Results by key and by name; ``limits`` sets the bytes of each shelf.
 
-    Several threads may request the same result: one computes, the others wait for it. An exception, including the one
-    by which Streamlit ends a run, is raised in the caller and nothing is kept. When a model is dropped, so is
+    A full shelf drops the values that have not been used for the longest time, but always keeps its last value (two
+    models). Several threads may request the same result: one computes, the others wait for it. An exception, including
+    the one by which Streamlit ends a run, is raised in the caller and nothing is kept. When a model is dropped, so is
     everything made with it, which would keep the model in memory; what is still being computed with it is not kept
     either.
     """
 
-    def __init__(self, limits: Mapping[str, int], *, size_of: Callable[[Any, Collection[int]], int] = size_of) -> None:
-        self._shelves = {name: _Shelf(limit, _LEAST.get(name, 1)) for name, limit in limits.items()}
-        self._size_of = size_of
+    def __init__(
+        self, limits: Mapping[str, int], *, weigh: Callable[[Any, Collection[int]], tuple[int, str]] = weigh
+    ) -> None:
+        self.limits = dict(limits)
+        self._weigh = weigh
+        self._kept: OrderedDict[Key, _Kept] = OrderedDict()  # what was not used for longest comes first
+        self._n_bytes: Counter[str] = Counter()  # by shelf
         self._making: WeakValueDictionary[Key, _OneAtATime] = WeakValueDictionary()
         self._dropped: WeakSet[Any] = WeakSet()  # models
         self._n_dropped = 0  # bytes since free memory was last returned
@@ -122,113 +120,102 @@ class Store:
 
         ``wait`` names the text that the page shows in the meantime, in its language.
         """
-        key, shelf = (of, name), self._shelf_of(name)
+        key = (of, name)
         hash(key)  # this reads the files of a new checkpoint, so it must not happen under the lock
         with self._lock:
-            if key in shelf.values:
-                return _mark_used(shelf, key)
+            if (kept := self._use(key)) is not None:
+                return kept.value
             making = self._making.setdefault(key, _OneAtATime())
         with making.lock:
             with self._lock:
-                if key in shelf.values:  # another thread has just made it
-                    return _mark_used(shelf, key)
-            with _show_waiting(wait):
+                if (kept := self._use(key)) is not None:  # another thread has just made it
+                    return kept.value
+            # In a test, a script or the thread of a long job there is no page.
+            with st.spinner(common(wait)) if wait and runs_a_script() else nullcontext():
                 value = make()
             self.keep(of, name, value)
             return value
 
     def known(self, of: Hashable, name: Name) -> Any | None:
         """Return the result if it is stored, else ``None``."""
-        shelf = self._shelf_of(name)
         with self._lock:
-            return _mark_used(shelf, (of, name)) if (of, name) in shelf.values else None
+            kept = self._use((of, name))
+        return None if kept is None else kept.value
 
     def keep(self, of: Hashable, name: Name, value: object) -> None:
         """Store a result, replacing an older one of the same name."""
-        key, shelf = (of, name), self._shelf_of(name)
+        key = (of, name)
         with self._lock:
-            values = [other for shelf in self._shelves.values() for other, _ in shelf.values.values()]
-        kept = {id(part) for other in values for part in (other, getattr(other, "model", None))}
-        size = self._size_of(value, kept)
+            others = [kept.value for kept in self._kept.values()]
+        counted = {id(part) for other in others for part in (other, getattr(other, "model", None))}
+        size, shelf = self._weigh(value, counted)
+        shelf = "figures" if name == FIGURE else shelf
         with self._lock:
-            self._forget(shelf, key)
+            self._forget(key)
             if _model_of(of) in self._dropped:
                 return
-            if shelf is self._shelves.get("models"):
-                self._dropped.discard(getattr(value, "model", None))
-            shelf.values[key] = value, size
-            shelf.n_bytes += size
-            while shelf.n_bytes > shelf.limit and len(shelf.values) > shelf.least:
-                self._forget(shelf, next(iter(shelf.values)))
+            if shelf == "models":
+                self._dropped.discard(value.model)
+            self._kept[key] = _Kept(value, size, shelf)
+            self._n_bytes[shelf] += size
+            while self._n_bytes[shelf] > self.limits[shelf] and len(self._on(shelf)) > _LEAST.get(shelf, 1):
+                self._forget(self._on(shelf)[0])
         self._give_back()
 
     def clear(self) -> None:
         """Drop everything."""
         with self._lock:
-            for shelf in self._shelves.values():
-                shelf.values.clear()
-                shelf.n_bytes = 0
+            self._kept.clear()
+            self._n_bytes.clear()
 
     def give_up(self, shelf: str) -> None:
         """Empty one shelf; results made with a model are dropped together with it."""
         with self._lock:
-            for key in [*self._shelves[shelf].values]:
-                self._forget(self._shelves[shelf], key)
+            for key in self._on(shelf):
+                self._forget(key)
         gc.collect()  # a guest and its hooks refer to each other
         self._give_back()
 
     def n_bytes(self, shelf: str) -> int:
         """Return how many bytes a shelf holds."""
-        return self._shelves[shelf].n_bytes
+        return self._n_bytes[shelf]
 
     def __len__(self) -> int:
-        return sum(len(shelf.values) for shelf in self._shelves.values())
+        return len(self._kept)
 
-    def _shelf_of(self, name: Name) -> _Shelf:
-        return self._shelves[_SHELVES.get(kind_of(name), "results")]
+    def _on(self, shelf: str) -> list[Key]:
+        return [key for key, kept in self._kept.items() if kept.shelf == shelf]
 
-    def _forget(self, shelf: _Shelf, key: Key) -> None:
-        if key not in shelf.values:
+    def _use(self, key: Key) -> _Kept | None:
+        if (kept := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+        return kept
+
+    def _forget(self, key: Key) -> None:
+        if key not in self._kept:
             return
-        value, size = shelf.values.pop(key)
-        shelf.n_bytes -= size
+        value, size, shelf = self._kept.pop(key)
+        self._n_bytes[shelf] -= size
         self._n_dropped += size
-        if shelf is not self._shelves.get("models"):
+        if shelf != "models":
             return
-        model = getattr(value, "model", None)
         # The same model may be stored again for other languages.
-        if model is not None and all(getattr(other, "model", None) is not model for other, _ in shelf.values.values()):
-            self._dropped.add(model)
-        for other in self._shelves.values():
-            for of, name in [*other.values]:
-                if of is value or getattr(of, "checkpoint", None) is value or _model_of(of) in self._dropped:
-                    self._forget(other, (of, name))
+        if all(kept.value.model is not value.model for kept in self._kept.values() if kept.shelf == "models"):
+            self._dropped.add(value.model)
+        for of, name in [*self._kept]:
+            if of is value or getattr(of, "checkpoint", None) is value or _model_of(of) in self._dropped:
+                self._forget((of, name))
 
     def _give_back(self) -> None:
-        """Return to the system what was dropped, once it is much."""
+        """Return dropped memory to the system, once there is much of it."""
         if self._n_dropped >= _GIVEN_BACK:
             self._n_dropped = 0
             give_back_holes()
 
 
-def kind_of(name: Name) -> str:
-    """Return "lens" for "lens" and for ("lens", rows, …)."""
-    return name if isinstance(name, str) else str(name[0])
-
-
 def _model_of(of: Hashable) -> Any | None:
     """Return the model of a checkpoint or of a run."""
     return getattr(getattr(of, "checkpoint", of), "model", None)
-
-
-def _mark_used(shelf: _Shelf, key: Key) -> Any:
-    shelf.values.move_to_end(key)
-    return shelf.values[key][0]
-
-
-def _show_waiting(wait: str) -> Any:
-    # In a test, a script or the thread of a long job there is no page.
-    return st.spinner(common(wait)) if wait and runs_a_script() else nullcontext()
 
 
 store = Store(limits())

@@ -28,9 +28,8 @@ from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.focus import select
 from ui.show.figures import chosen_row, show_code, show_formula, show_table
-from ui.words.filled import Marked, filled
 from ui.words.once_a_run import once_a_run
-from ui.words.texts import PageText, common, label_in_words, number_text, page_texts
+from ui.words.texts import Marked, PageText, common, filled, label_in_words, number_text, page_texts
 
 IMPORTABLE = ("transformer", "charts")  # what a reader's Python can import without Streamlit
 
@@ -110,10 +109,11 @@ class Kit:
         return choice.read_option(key, self._names(name, options), default or options[0])
 
     def _names(self, name: str, options: Sequence[str]) -> dict[str, list[str]]:
-        texts = (self.text, *page_texts(self.name))  # addresses that people kept may hold a name in any language
+        # Addresses that people kept may hold a name in any language.
+        tables = [text[name] for text in (self.text, *page_texts(self.name)) if name in text]
         return {
             option: [
-                *(text[name][option] for text in texts if option in text.get(name, ())),
+                *[table[option] for table in tables if option in table],
                 *choice.FORMER.get(f"{name}_{option}", ()),
             ]
             for option in options
@@ -138,6 +138,8 @@ class Kit:
         *arguments: Any,
         name: str = "",
         slow: bool = False,
+        passes: int = 0,
+        keep: bool = True,
         reads: Path | None = None,
         wait: str = "",
         shows: Sequence[str] = (),
@@ -155,40 +157,45 @@ class Kit:
             name: Name of the result in the code, by default that of the function.
             slow: Whether it runs as a job, with its ``progress`` if it takes one; the result is ``None`` once the
                 reader has stopped it.
+            passes: About how many forward passes a job takes that does not report its progress.
+            keep: Whether the result is kept for all sessions; a map of a long text is too large.
             reads: A file that the function reads, again only after it has changed.
             wait: Text of the frame that is shown meanwhile.
             shows: What the code prints of the result: ``shows=("[3].role", ".scores")``.
             more: Named arguments.
 
         Raises:
-            TypeError: For a function that a reader cannot import, or an argument without Python.
+            TypeError: For a function that a reader cannot import, a result of its name, an argument without Python.
         """
         module, qualified = function.__module__, function.__qualname__
         if module.split(".")[0] not in IMPORTABLE or "<" in qualified:
             raise TypeError(f"calc got {module}.{qualified}, which a reader cannot import; move it to transformer")
+        if name == qualified:
+            raise TypeError(f"calc got the name {name!r} for the result of {name}, which the code could not call again")
         owner = getattr(function, "__self__", None)
         parts = [self._known_as(value) for value in (*arguments, *more.values())]
         written = [part.python for part in parts[: len(arguments)]]
         written += [f"{key}={part.python}" for key, part in zip(more, parts[len(arguments) :], strict=True)]
-        call = function.__name__
+        call = qualified
         if owner is not None:
             parts = [self._known_as(owner), *parts]
-            call = f"{parts[0].python}.{call}"
-        of = next((part.of for part in parts if isinstance(part.of, Run)), None)
-        of = of or next((part.of for part in parts if part.of is not None), self.checkpoint)
+            call = f"{parts[0].python}.{function.__name__}"
+        owners = [part.of for part in parts if part.of is not None]
+        runs = [owner for owner in owners if isinstance(owner, Run)]
+        of = (runs or owners or [self.checkpoint])[0]
         changed = None if reads is None else _changed_at(reads)
         key = ("calc", module, qualified, changed, tuple(more), *(part.key for part in parts))
-        if owner is not None:
+        if owner is not None or not keep:
             found = function(*arguments, **more)
         elif slow:
             work = partial(_with_progress, function, arguments, more)
-            found = jobs.result(of, key, work, doing=common(wait) if wait else "", saying=_reading)
+            found = jobs.result(of, key, work, doing=common(wait) if wait else "", passes=passes)
             if found is None:
                 return None
         else:
             found = store.get(of, key, partial(function, *arguments, **more), wait=wait)
         if owner is None:
-            self._imports[f"from {module} import {qualified}"] = None
+            self._imports[f"from {module} import {qualified.partition('.')[0]}"] = None
         variable = self._write(name or f"{function.__name__}_result", f"{call}({', '.join(written)})")
         for part in shows:
             self._lines[f"print {variable}{part}"] = f"print({variable}{part})"
@@ -200,6 +207,11 @@ class Kit:
         if imports:
             self._imports[imports] = None
         return self._know(_Known(value, python, (python, key), None))
+
+    def part(self, of: Any, name: str) -> Any:
+        """Return an attribute of what ``calc`` returned in this run, which ``calc`` then takes, too."""
+        whole = self._known_as(of)
+        return self._know(_Known(getattr(of, name), f"{whole.python}.{name}", (whole.key, name), whole.of))
 
     def code(self, *sources: Callable | type) -> None:
         """Draw, collapsed, the Python of all results, and the source of their functions and ``sources``."""
@@ -234,17 +246,17 @@ class Kit:
         Raises:
             TypeError: If it has none.
         """
+        if isinstance(value, str | int | float | bool | None):
+            plain = float(value) if isinstance(value, float) else value  # NumPy's repr needs an import
+            return _Known(value, repr(plain), (type(plain).__name__, repr(plain)), None)
         if (found := _known_of_this_run().get(id(value))) is not None:
             return found
         if isinstance(value, Trace) and value is self.trace:
             return _Known(value, "trace", self.run, self.run)
-        own, whole = self.checkpoint, Run(self.checkpoint, "")  # equal for equal files, languages and prompts
+        own = self.checkpoint
         for part, python in ((own, ""), (own.model, ".model"), (own.tokenizer, ".tokenizer"), (own.config, ".config")):
-            if value is part:
-                return _Known(value, f"checkpoint{python}", (python, whole), own)
-        if isinstance(value, str | int | float | bool | None):
-            plain = float(value) if isinstance(value, float) else value  # NumPy's repr needs an import
-            return _Known(value, repr(plain), (type(plain).__name__, repr(plain)), None)
+            if value is part:  # a run is equal for equal files, languages and prompts
+                return _Known(value, f"checkpoint{python}", (python, Run(own, "")), own)
         named = _fields_of(value)
         parts = {name: self._known_as(part) for name, part in named.items()}
         python, of = ", ".join(part.python for part in parts.values()), [part.of for part in parts.values() if part.of]
@@ -302,7 +314,3 @@ def _fields_of(value: Any) -> dict[str, Any]:
 def _with_progress(function: Callable, arguments: tuple, more: Mapping[str, Any], report: Callable) -> Any:
     progress = {"progress": report} if "progress" in signature(function).parameters else {}
     return function(*arguments, **progress, **more)
-
-
-def _reading(done: int, total: int) -> str:
-    return common("sentences.reading", done=done, total=total)

@@ -39,7 +39,7 @@ def living_picture(p: Page) -> None:
     """Draw the page's sentence; a click in it moves the shared focus, and opens the numbers of one layer."""
     inside = _unfolded_layer(p)
     layers = (inside,) if inside else ()
-    picture = store.get(p.run, ("living picture", *layers), lambda: living_picture_numbers(p.trace, inside=layers))
+    picture = p.calc(living_picture_numbers, p.trace, inside=layers, name="picture")
     _show(p, living_picture_figure(picture, p.trace, p.focus, **_stop(p)), key=KEY)
 
 

@@ -18,15 +18,17 @@ from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from charts.toolkit.words import localize
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.errors import NotExposedError
 from transformer.files.once import once
 from transformer.files.received_files import is_received
 from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.head_places import Head
 from transformer.runs.masked_word import MaskedWord, masked_word
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.text.prompt import Prompt
+from ui.classroom.class_bar import class_bar
 from ui.compute.loading import (
     REPOSITORY,
     checkpoint_path,
@@ -43,29 +45,32 @@ from ui.server.limits import public, without_folders
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.admission import admit
-from ui.shell.familiarity import unlike_training
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
+from ui.shell.focus_controls import (
+    NEEDS,
+    choose_masked_word,
+    choose_reading,
+    fit_reading,
+    prompt_of,
+    selectors,
+    text_for,
+    traits_of,
+)
 from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.glossary_panel import glossary_panel
 from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
-from ui.shell.in_class.class_bar import class_bar
-from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text, shows_one_layer
-from ui.shell.masked_word_choice import choose_masked_word
 from ui.shell.navigation import ENTRIES, Entry, links_onward, mark_laboratory, navigation
 from ui.shell.own_files import own_files
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
-from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
-from ui.shell.selectors import NEEDS, selectors, text_for, traits_of
-from ui.shell.sentence import sentence_box, space_beside
+from ui.shell.sentence import sentence_box, spaces
+from ui.shell.sentence_notes import needs_every_layer, reads_long_text, say_long_text, shows_one_layer, unlike_training
 from ui.shell.share import share, show_what_a_link_says
-from ui.shell.sidebar import sidebar, take_room
-from ui.shell.spoken_languages import fit_languages, spoken_languages
+from ui.shell.sidebar import sidebar
 from ui.shell.strip import is_chosen, token_strip
-from ui.words.figure_texts import problem_text
 from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
-from ui.words.texts import PageText, as_plain, common, page_text
+from ui.words.texts import PageText, as_plain, common, page_text, problem_text
 
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
@@ -107,7 +112,7 @@ class Page(Kit):
     @property
     def reads_files(self) -> bool:
         """Whether the images that the model reads are files, not drawn in the app."""
-        return self.reads_pictures and not isinstance(readable_config(self.focus.checkpoint), PictureConfig)
+        return self.reads_pictures and readable_config(self.focus.checkpoint).is_guest
 
     @property
     def encodes_sentences(self) -> bool:
@@ -137,23 +142,7 @@ class Page(Kit):
     @property
     def run(self) -> Run:
         """The inputs of the trace that this kind of model uses; they are the key of derived results."""
-        run = self._run_with_output
-        if run.strategy == PROMPT_ONLY and shows_one_layer(self.name) and self.reads_long_text:
-            return replace(run, output=False)  # the next token would need all layers
-        return run
-
-    @property
-    def _run_with_output(self) -> Run:
-        config, focus = self.checkpoint.config, self.focus
-        target = focus.target if config.has_decoder else ""
-        alone = config.kind == "decoder-only" and not (target or focus.written or self.name in WRITING)
-        return Run(
-            self.checkpoint,
-            self.sentence,
-            target or None,
-            strategy=PROMPT_ONLY if alone else None,
-            source_pads=focus.pads if config.has_encoder else 0,
-        )
+        return _run_of(self.name, self.focus)
 
     @property
     def trace(self) -> Trace:
@@ -166,13 +155,23 @@ class Page(Kit):
         return _is_long(self.name, self.focus)
 
     @property
+    def selected_head(self) -> Head:
+        """The head in focus."""
+        return Head(self.focus.stack, self.focus.kind, self.focus.layer, self.focus.head)
+
+    def word_ids(self, text: str) -> tuple[int, ...]:
+        """Return the tokens of a word that the reader typed; it gets a space before it, punctuation does not."""
+        word = text.strip()
+        return tuple(self.checkpoint.tokenizer.encode(word, continues=not word[0].isalnum())) if word else ()
+
+    @property
     def checkpoint_place(self) -> str:
         """Return ``place_of`` this page's checkpoint."""
         return self.place_of(self.focus.checkpoint)
 
     @staticmethod
     def place_of(name: str) -> str:
-        """Return the path of a checkpoint's directory for other people, for commands and snippets."""
+        """Return the path of a checkpoint's directory as it is written in commands and snippets."""
         if name in found_here():
             return name  # a folder that ``transformer.load`` also finds
         if is_received(name):
@@ -199,23 +198,19 @@ class Page(Kit):
 
     @property
     def preamble(self) -> str:
-        """Return the Python code for ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
-        own_image = self.reads_files and self.focus.sentence in own_files()
-        arguments = ['image_text("the/file/of/the/image")' if own_image else repr(self.sentence)]
-        if self.run.target is not None:
-            arguments.append(f"target={self.focus.target!r}")
-        if self.run.source_pads:
-            arguments.append(f"source_pads={self.run.source_pads}")
-        if self.run.strategy is not None:
-            arguments.append("strategy=transformer.Greedy(1)")
-        trace = f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
-        imports = "import transformer\n"
-        if own_image:
+        """Return the Python code for ``checkpoint`` and ``trace`` of this page, with which its Python begins."""
+        imports, sentence = "import transformer\n", ""
+        if self.reads_files and self.focus.sentence in own_files():
             imports += "from transformer.pictures.image_files import image_text\n"
-        return f"{imports}\n{self.load_line}{trace}"
+            sentence = 'image_text("the/file/of/the/image")'
+        return f"{imports}\n{self.load_line}trace = {_python_of(self.run, sentence=sentence)}\n"
+
+    def trace_of(self, run: Run, *, checkpoint: str = "checkpoint") -> Trace:
+        """Return the trace of another run for ``calc``; ``checkpoint`` is the Python of its checkpoint."""
+        return self.known(load_trace(run), _python_of(run, checkpoint), key=run)
 
     def say_notes(self) -> None:
-        """Write what the run has to say about its sentence, on a page without a strip, which would."""
+        """Write the run's notes on its sentence, on a page without the token strip that usually shows them."""
         _say(map(localize, self.trace.notes))
 
     def set_focus(self, **values: object) -> NoReturn:
@@ -234,6 +229,17 @@ class Page(Kit):
     def finish(self) -> NoReturn:
         """End the page here."""
         raise _Finished
+
+
+def _python_of(run: Run, checkpoint: str = "checkpoint", *, sentence: str = "") -> str:
+    """Return the Python of a run's trace; ``sentence`` is that of its sentence, by default the text."""
+    given = {
+        "target": None if run.target is None else repr(run.target),
+        "source_pads": run.source_pads or None,
+        "strategy": None if run.strategy is None else "transformer.Greedy(1)",
+    }
+    more = "".join(f", {name}={value}" for name, value in given.items() if value is not None)
+    return f"transformer.trace({checkpoint}, {sentence or repr(run.sentence)}{more})"
 
 
 @once_a_run
@@ -257,13 +263,37 @@ def _open_cached(name: str, reads: str, writes: str, prompt: Prompt | None) -> t
 
 
 @once_a_run
+def _run_with_output(name: str, focus: Focus) -> Run:
+    """Return what a page records of a text that is not very long, even if the model cannot take it."""
+    checkpoint, masked = _checkpoint_of(focus), _masked_word_of(focus)
+    config = checkpoint.config
+    target = focus.target if config.has_decoder else ""
+    alone = config.kind == "decoder-only" and not (target or focus.written or name in WRITING)
+    return Run(
+        checkpoint,
+        focus.sentence if masked is None else masked.sentence,
+        target or None,
+        strategy=PROMPT_ONLY if alone else None,
+        source_pads=focus.pads if config.has_encoder else 0,
+    )
+
+
+@once_a_run
 def _is_long(name: str, focus: Focus) -> bool:
-    return reads_long_text(Page(name, focus)._run_with_output)
+    return reads_long_text(_run_with_output(name, focus))
+
+
+@once_a_run
+def _run_of(name: str, focus: Focus) -> Run:
+    run = _run_with_output(name, focus)
+    if run.strategy == PROMPT_ONLY and shows_one_layer(name) and _is_long(name, focus):
+        return replace(run, output=False)  # the next token would need all layers
+    return run
 
 
 @once_a_run
 def _trace_of(name: str, focus: Focus) -> Trace:
-    return load_trace(Page(name, focus).run)
+    return load_trace(_run_of(name, focus))
 
 
 Place = Callable[[Page], tuple[str, int]]
@@ -299,13 +329,13 @@ def page(
     """
     if not callable(needs) and (unknown := set(needs) - set(NEEDS)):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
-    room = _room_in_sidebar(name)
+    _draw_frame_if_alone(name)
     p = Page(name, shared_focus.current())
     complete = False
     try:
         with guard(), ExitStack() as waits:
             corner, lines = _draw_frame(
-                p, waits, needs=needs, strip=strip, marks=marks, begins=begins, only=only, predicts=predicts, room=room
+                p, waits, needs=needs, strip=strip, marks=marks, begins=begins, only=only, predicts=predicts
             )
             complete = True
         if not complete:
@@ -350,7 +380,6 @@ def _draw_frame(
     begins: Place | None,
     only: Stack | None,
     predicts: Test | None,
-    room: DeltaGenerator,
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw everything above the page's own part; return the title's corner and the space for lines."""
     class_bar(p.name)
@@ -375,14 +404,13 @@ def _draw_frame(
     corrections = (*corrections, *misfits)
     if lacking := ENTRIES.get(p.name, Entry(p.name)).lacks(p.checkpoint.config):
         p.nothing_to_show(common(f"problem.{lacking}", name=as_plain(p.checkpoint.name)))
-    spoken_languages(p.focus, p.checkpoint, room)
-    choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
-    p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, space_beside())
+    choose_reading(p.focus, p.checkpoint, spaces()["sidebar"], writes=p.name in WRITING)
+    p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, spaces()["beside"])
     corrections = (*corrections, *unmasked)
     if needs_every_layer(p.name) and p.reads_long_text:
         p.nothing_to_show(say_long_text(p.run, "page"))
     needs = needs(p) if callable(needs) else needs
-    selectors(p.focus, p.checkpoint.config, needs=needs, room=space_beside())
+    selectors(p.focus, p.checkpoint.config, needs=needs, room=spaces()["beside"])
     if lesson is None and not is_presenting():  # a lesson or an instructor says what to notice
         with look:
             _look_for(p.text, p.checkpoint.config)
@@ -397,7 +425,7 @@ def _draw_frame(
     bring_canvas()
     place = f"{p.name} {lesson.name} {p.focus.lesson_step}" if step else ""
     frame(place=place, step=step, presents=is_presenting(), view=_view(p, of_sentence=strip))
-    shared_focus.store_if_corrected(p.focus, corrections=corrections)
+    shared_focus.store(p.focus, corrections=corrections)
     if begins and lesson is None and not is_chosen(p.focus):
         p.token_is_chosen = False
         p.focus = replace(p.focus, **dict(zip(("stack", "token"), begins(p), strict=True)))
@@ -450,43 +478,38 @@ def guard() -> Iterator[None]:
             st.code("".join(traceback.format_exception(error)), language="text")
 
 
-def _room_in_sidebar(page: str) -> DeltaGenerator:
-    """Return the space for how the model reads the sentence, even if this page runs without ``app.py``.
+def _draw_frame_if_alone(page: str) -> None:
+    """Draw the sidebar and the sentence if this page runs without ``app.py``.
 
     Streamlit knows that an app with a folder ``pages/`` has its own navigation only after ``app.py`` has run once. If
     the first request to a new server is the address of a page, Streamlit runs that file alone: this function then
-    informs it and runs again. A page that is started by itself (``streamlit run pages/tokens.py``, a test) draws
-    the sidebar and the sentence.
+    informs it and runs again. Otherwise the page was started by itself (``streamlit run pages/tokens.py``, a test).
     """
-    room = take_room()
-    if room is None and "restarted" not in st.session_state:
+    if spaces():
+        return
+    if "restarted" not in st.session_state:
         st.session_state["restarted"] = True
         navigation()
         st.rerun()
-    if room is None:
-        shared_focus.begin()
-        page_state.enter(page)
-        sidebar()
-        sentence_box()
-        room = take_room()
-    return room
+    shared_focus.begin()
+    page_state.enter(page)
+    sidebar()
+    sentence_box()
 
 
 def _open_checkpoint(p: Page) -> tuple[str, ...]:
-    """Open the checkpoint in the requested languages, and return a line for each unknown one."""
+    """Open the checkpoint with the languages and the prompt of the focus; return lines for those it lacks."""
     if not p.focus.checkpoint:
         st.warning(common("problem.no_checkpoints", folder=as_plain(without_folders(str(checkpoints_folder())))))
         raise _Finished
     try:
-        as_it_came = load_checkpoint(p.focus.checkpoint)
-        p.focus, unknown = fit_languages(p.focus, as_it_came)
-        p.focus, untold = fit_prompt(p.focus, as_it_came)
+        p.focus, unknown = fit_reading(p.focus, load_checkpoint(p.focus.checkpoint))
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
         name, message = as_plain(p.focus.checkpoint), as_plain(problem_text(error))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
-    return (*unknown, *untold)
+    return unknown
 
 
 def _style() -> None:

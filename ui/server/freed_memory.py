@@ -9,32 +9,30 @@ from functools import lru_cache
 from threading import Lock
 
 _ARENA_MAX, _MMAP_THRESHOLD, _TOP_PAD, _TRIM_THRESHOLD = -8, -3, -2, -1  # constants of glibc's malloc.h
-KEPT = 32  # megabytes at the end of each heap
-_OUTSIDE = 2  # megabytes; larger blocks are outside of the heaps
-_LIMITS = {_MMAP_THRESHOLD: _OUTSIDE << 20, _TRIM_THRESHOLD: KEPT << 20, _TOP_PAD: 128 << 10}
+# Blocks of 2 MB are outside of the heaps, and each heap keeps 32 MB at its end.
+_LIMITS = {_MMAP_THRESHOLD: 2 << 20, _TRIM_THRESHOLD: 32 << 20, _TOP_PAD: 128 << 10}
 _LIMITS_OF_A_LONG_TEXT = {_MMAP_THRESHOLD: 32 << 20, _TRIM_THRESHOLD: 256 << 20, _TOP_PAD: 64 << 20}
 _lock = Lock()
 _is_limited, _long_texts = False, 0
 
 
 @lru_cache(maxsize=1)
-def give_back_what_is_freed(kept: int = KEPT) -> None:
+def give_back_what_is_freed() -> None:
     """Limit glibc to two heaps, with large blocks outside; call it before there are many threads.
 
     By default glibc creates a heap for each of many threads and puts blocks of up to 32 MB into it. Memory freed there,
     between blocks that stay, is kept by the process: with a class, this doubles the memory in use. glibc's own
     variables (``MALLOC_…``) take precedence.
 
-    Each heap keeps ``kept`` megabytes at its end, which the next pass of a model uses again. With glibc's 128 KB, the
+    The next pass of a model reuses the free memory that a heap keeps at its end. With glibc's default of 128 KB, the
     kernel clears new pages for each pass, which takes up to a fifth of its time.
     """
     global _is_limited
     if not sys.platform.startswith("linux") or any(name.startswith("MALLOC_") for name in os.environ):
         return
     if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:  # other libraries lack it
-        mallopt(_ARENA_MAX, 2)
-        mallopt(_MMAP_THRESHOLD, _OUTSIDE << 20)
-        mallopt(_TRIM_THRESHOLD, kept << 20)
+        for name, value in {_ARENA_MAX: 2, **_LIMITS}.items():
+            mallopt(name, value)
         _is_limited = True
 
 

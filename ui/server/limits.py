@@ -6,7 +6,7 @@ them.
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ui.server.settings import settings
 
@@ -20,8 +20,7 @@ class Limits:
     """Limits of a server.
 
     Attributes:
-        jobs: Number of long computations at a time.
-        trainings: Number of live trainings among them.
+        jobs: Number of long computations at a time, including live training runs.
         characters: Length of a text.
         sentences: Maximum number of a user's own sentences in a measurement.
         sessions: Number of visitors at a time.
@@ -31,7 +30,6 @@ class Limits:
     """
 
     jobs: int
-    trainings: int
     characters: int
     sessions: int
     idle_minutes: int = 20
@@ -45,8 +43,8 @@ class Limits:
         return min(200, self.uploads_mb)
 
 
-PRIVATE = Limits(jobs=2, trainings=2, characters=40_000, sessions=UNLIMITED, sentences=1_000)
-PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60, recording_mb=500)
+PRIVATE = Limits(jobs=2, characters=40_000, sessions=UNLIMITED, sentences=1_000)
+PUBLIC = Limits(jobs=1, characters=1_000, sessions=60, recording_mb=500)
 
 
 def public() -> bool:
@@ -60,17 +58,7 @@ def public() -> bool:
 def limits() -> Limits:
     """Return the limits set by the environment; defaults depend on ``public()``."""
     configured, usual = settings(), PUBLIC if public() else PRIVATE
-    jobs = configured.jobs or usual.jobs
-    return Limits(
-        jobs=jobs,
-        trainings=min(usual.trainings, jobs) if public() else jobs,
-        characters=configured.characters or usual.characters,
-        sessions=configured.sessions or usual.sessions,
-        idle_minutes=configured.idle_minutes or usual.idle_minutes,
-        sentences=configured.sentences or usual.sentences,
-        recording_mb=configured.recording_mb or usual.recording_mb,
-        uploads_mb=configured.uploads_mb or usual.uploads_mb,
-    )
+    return Limits(**{name: getattr(configured, name) or value for name, value in asdict(usual).items()})
 
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -2,7 +2,7 @@
 
 A file that would not fit into memory is refused before it is read. The limits apply per visitor and to all visitors
 together. The announced size of a request counts for its visitor from the first byte. For all visitors together, only
-bytes that have arrived count: who announces a file and does not send it takes nothing from the others.
+bytes that have arrived count, so that a visitor who announces a file without sending it takes nothing from the others.
 """
 
 import asyncio

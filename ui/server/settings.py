@@ -1,6 +1,7 @@
 """Settings from the environment, read and checked once at the start. No Streamlit here.
 
-A wrong one stops the server with one sentence instead of every visitor's page. docs/settings.md explains them.
+An invalid setting stops the server with a one-sentence message, instead of breaking every visitor's page.
+docs/settings.md explains the settings.
 """
 
 import os
@@ -108,7 +109,7 @@ def _redis(name: str, value: str) -> str:
     if not re.fullmatch(r"(rediss?|unix)://\S+", value):
         raise SettingError(f"{name} must be an address with redis://, rediss:// or unix://")
     if find_spec("redis") is None:
-        raise SettingError(f'{name} is set, but the package redis is missing: pip install "glassformer[class]"')
+        raise SettingError(f"{name} is set, but the package redis is missing: pip install redis")
     return value
 
 

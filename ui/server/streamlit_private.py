@@ -16,12 +16,12 @@ from streamlit import config, file_util
 from streamlit.navigation.page import StreamlitPage
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.proto.WidgetStates_pb2 import WidgetStates
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime import Runtime
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.session_manager import SessionClient
-from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX
+from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX, WidgetMetadata, unpack_widget_state_value
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, Serialized, SessionState, WStates
 from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -44,13 +44,10 @@ def runs_a_script() -> bool:
     return get_script_run_ctx(suppress_warning=True) is not None
 
 
-def _of_script(name: str, default: object = "") -> object:
-    return getattr(get_script_run_ctx(suppress_warning=True), name, default)
-
-
 def page_hash() -> str:
     """Return the hash of the running page; "" if there is none."""
-    return str(_of_script("page_script_hash"))
+    script = get_script_run_ctx(suppress_warning=True)
+    return script.page_script_hash if script else ""
 
 
 def hash_of(page: StreamlitPage) -> str:
@@ -60,17 +57,20 @@ def hash_of(page: StreamlitPage) -> str:
 
 def runs_a_fragment() -> bool:
     """Return whether a fragment runs without the rest of its page."""
-    return bool(_of_script("fragment_ids_this_run", None))
+    script = get_script_run_ctx(suppress_warning=True)
+    return bool(script and script.fragment_ids_this_run)
 
 
 def session_id() -> str:
     """Return the id of the running browser session; "" if there is none."""
-    return str(_of_script("session_id"))
+    script = get_script_run_ctx(suppress_warning=True)
+    return script.session_id if script else ""
 
 
 def went_back_or_forward() -> bool:
     """Return whether the browser's Back or Forward led here; an empty address then means the defaults."""
-    return bool(_of_script("is_history_navigation", False))
+    script = get_script_run_ctx(suppress_warning=True)
+    return bool(script and script.is_history_navigation)
 
 
 def browser_token() -> str:
@@ -161,8 +161,8 @@ def keep_callbacks_whole() -> None:
     """Let all callbacks of a reader's click finish before the reader's next script begins, from now on.
 
     By default, Streamlit stops a script that another click has overtaken, even in the middle of a callback, and starts
-    the next script, which regards the widget's value as known and calls nothing. So a sentence was lost if
-    something else was clicked at once.
+    the next script, which regards the widget's value as already handled and calls no callback. So a typed sentence was
+    lost if the reader clicked something else at once.
     """
     original = SafeSessionState.on_script_will_rerun
 
@@ -187,33 +187,45 @@ def _lock_of(session: str) -> RLock:
 def ignore_forged_widgets() -> None:
     """Ignore widget ids and kinds of values that no page of this server can have sent.
 
-    By default, Streamlit takes another id for a key of the session's state. Each later run of the session then ends in
-    a long traceback in the log, as it does after a value that a widget cannot have.
+    By default, Streamlit treats an unknown id as a key of the session's state. Every later run of the session then logs
+    a long traceback, and so it does after a value that a widget cannot have. A value is read as it arrives, or when its
+    widget is first drawn: a browser that was connected to another server sends it before that.
     """
-    take, read = SessionState.set_widgets_from_proto, WStates.__getitem__
+    take, register = WStates.set_widget_from_proto, SessionState._set_widget_metadata
 
-    def take_known_ids(state: SessionState, message: WidgetStates) -> None:
-        take(state, WidgetStates(widgets=[widget for widget in message.widgets if widget.id.startswith(_IDS)]))
+    def take_possible(states: WStates, sent: WidgetState) -> None:
+        if sent.id.startswith(_IDS):
+            take(states, sent)
+            _read_or_forget(states, sent.id)
 
-    def read_possible_value(states: WStates, widget: str) -> object:
-        sent, metadata = states.states.get(widget), states.widget_metadata.get(widget)
-        if not isinstance(sent, Serialized) or metadata is None:
-            return read(states, widget)
-        kinds = {sent.value.WhichOneof("value"), metadata.value_type} - {None}
-        try:
-            if len(kinds) < 2 or kinds == _NUMBERS:
-                return read(states, widget)
-        except Exception:  # whatever a widget's own reader raises for a text that is none of its values
-            pass
-        raise KeyError(widget)  # as if nothing had been sent
+    def register_and_read(state: SessionState, metadata: WidgetMetadata) -> None:
+        register(state, metadata)
+        _read_or_forget(state._new_widget_state, metadata.id)
 
-    SessionState.set_widgets_from_proto, WStates.__getitem__ = take_known_ids, read_possible_value
+    WStates.set_widget_from_proto, SessionState._set_widget_metadata = take_possible, register_and_read
+
+
+def _read_or_forget(states: WStates, widget: str) -> None:
+    """Read what was sent for a known widget; forget it if the widget cannot have such a value."""
+    sent, metadata = states.states.get(widget), states.widget_metadata.get(widget)
+    if not isinstance(sent, Serialized) or metadata is None:
+        return
+    kinds = {sent.value.WhichOneof("value"), metadata.value_type} - {None}
+    try:
+        if len(kinds) < 2 or kinds == _NUMBERS:
+            # As Streamlit does on every read, but the widget's metadata keeps its kind for what is sent next.
+            states.set_from_value(widget, metadata.deserializer(unpack_widget_state_value(sent.value)))
+            return
+    except Exception:  # whatever a widget's own reader raises for a text that is none of its values
+        pass
+    del states[widget]
 
 
 def watch_files_only_if_set() -> None:
-    """Let a session that returns obey ``server.fileWatcherType``, as a new one does.
+    """Make a session that reconnects obey ``server.fileWatcherType``, as a new session does.
 
-    By default, it looks at the files of all modules, which blocked the server for 0.3 s per phone that had slept.
+    By default, a reconnecting session checks the files of all modules, which blocked the server for 0.3 s per phone
+    that had slept.
     """
     original = AppSession.register_file_watchers
 

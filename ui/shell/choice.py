@@ -24,7 +24,7 @@ from ui.server.streamlit_private import runs_a_fragment
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.presentation.presenter import room_width
-from ui.words.texts import PageText, common, page_texts, quote
+from ui.words.texts import common, quote
 
 # Former names of options, in addresses that people may have kept.
 FORMER = {
@@ -51,10 +51,18 @@ FORMER = {
     "section_table": ("tests", "finder", "from this token to that one", "de ce jeton à celui-là"),
     "section_reading": ("section_words", "words", "Whole words", "Mots entiers"),
     "show_lines": ("Lignes",),
+    "step_3": ("3 ÷ √dₖ",),
     "tab_parameters": ("Learned numbers", "Nombres appris"),
     "view_author": ("who wrote it", "qui l’a écrit"),
     "view_layers": ("after every layer", "après chaque couche"),
-    "what_change": ("change of ln p(answer)", "variation de ln p(réponse)"),
+    "what_change": (
+        "change of ln p(answer)",
+        "variation de ln p(réponse)",
+        "p",
+        "what_p",
+        "change in p(output)",
+        "variation de p(sortie)",
+    ),
 }
 _NOBODY = object()
 _WHOLE_PAGE = "choice: a fragment has changed the whole page"
@@ -74,6 +82,12 @@ def is_on(key: str, *, default: bool = False, page: str = "") -> bool:
     return _TRUTHS.get(value(key, page=page), default)
 
 
+def integer(key: str) -> int | None:
+    """Return a choice of at most five digits as a number, or ``None``; it needs no control."""
+    text = value(key)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
+
+
 def values(key: str, *, page: str = "") -> tuple[str, ...]:
     """Return the values of a multiple choice, as strings."""
     return page_state.values(key, page=page)
@@ -87,7 +101,7 @@ def put(key: str, *texts: object, page: str = "", owner: object = None) -> None:
 
 def toggle(label: str, *, key: str, default: bool = False, owner: object = _NOBODY, **more: Any) -> bool:
     """Draw a switch, "true" or "false" in the address."""
-    return _draw(st.toggle, label, key, _read(key, owner, default, _truth), default, begin="value", **more)
+    return _draw(st.toggle, label, key, _read(key, owner, default, _truth), default, **more)
 
 
 def slider(
@@ -111,13 +125,13 @@ def slider(
     else:
         found = _read(key, owner, default, reading)
     more |= {"step": step, "format": format} | more
-    return _draw(st.slider, label, key, found, default, low, high, begin="value", **more)
+    return _draw(st.slider, label, key, found, default, low, high, **more)
 
 
 def number(label: str, low: int, high: int, default: int, *, key: str, owner: object = _NOBODY, **more: Any) -> int:
     """Draw a box for an integer."""
     found = _read(key, owner, default, partial(_number, low=low, high=high))
-    return _draw(st.number_input, label, key, found, default, low, high, begin="value", **more)
+    return _draw(st.number_input, label, key, found, default, low, high, **more)
 
 
 def text(
@@ -125,7 +139,7 @@ def text(
 ) -> str:
     """Draw a text box."""
     box = st.text_area if several_lines else st.text_input
-    return _draw(box, label, key, _read(key, owner, default, str), default, begin="value", **more)
+    return _draw(box, label, key, _read(key, owner, default, str), default, **more)
 
 
 def several(
@@ -134,102 +148,30 @@ def several(
     """Draw a list from which several options can be chosen."""
     if owner is not _NOBODY:
         page_state.belongs_to(key, owner)
-    known = {page_state.texts_of(option)[0]: option for option in options}
-    texts = page_state.values(key)
+    known, texts = _known(options), page_state.values(key)
     found = [known[text] for text in dict.fromkeys(texts) if text in known] if texts else list(default)
     if texts and len(found) < len([text for text in texts if text]):
-        _correct(key, texts, found, default=list(default), with_note=page_state.is_brought(key))
-    return _draw(st.multiselect, label, key, found, list(default), options, begin="default", **more)
+        correct(key, _texts_besides_default(found, list(default)))
+    return _draw(st.multiselect, label, key, found, list(default), options, **more)
 
 
-def select_slider(
-    label: str, options: Sequence[Any], default: Any, *, key: str, owner: object = _NOBODY, **more: Any
-) -> Any:
+def select_slider(label: str, options: Sequence[Any], default: Any, *, key: str, **more: Any) -> Any:
     """Draw a slider over a few options."""
-    found = _read(key, owner, default, {page_state.texts_of(option)[0]: option for option in options}.get)
-    return _draw(st.select_slider, label, key, found, default, options, begin="value", **more)
+    return _choose(st.select_slider, label, options, default, key=key, **more)
 
 
-def buttons(
-    label: str,
-    options: Sequence[Any],
-    default: Any,
-    *,
-    key: str,
-    owner: object = _NOBODY,
-    pills: bool = False,
-    **more: Any,
-) -> Any:
+def buttons(label: str, options: Sequence[Any], default: Any, *, key: str, pills: bool = False, **more: Any) -> Any:
     """Draw a row of buttons, one of which is chosen; the address contains the option itself."""
     row = st.pills if pills else st.segmented_control
-    found = _read(key, owner, default, {page_state.texts_of(option)[0]: option for option in options}.get)
-    return _draw(row, label, key, found, default, options, begin="default", required=True, **more)
+    return _choose(row, label, options, default, key=key, required=True, **more)
 
 
-def select(
-    label: str,
-    options: Sequence[Any],
-    default: Any = None,
-    *,
-    key: str,
-    owner: object = _NOBODY,
-    accept_new_options: bool = False,
-    called: Mapping[str, Any] | None = None,
-    **more: Any,
-) -> Any:
+def select(label: str, options: Sequence[Any], default: Any = None, *, key: str, **more: Any) -> Any:
     """Draw a list; the address contains the option itself. ``default=None`` chooses nothing at first.
 
     ``accept_new_options`` allows any text. ``called`` maps other names in addresses to options.
     """
-    known = {**(called or {}), **{page_state.texts_of(option)[0]: option for option in options}}
-    found = _read(
-        key, owner, default, (lambda text: known.get(text, text or None)) if accept_new_options else known.get
-    )
-    more |= {"accept_new_options": accept_new_options}
-    return _draw(st.selectbox, label, key, found, default, options, begin="index", **more)
-
-
-def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: Any) -> str:
-    """Return the section of a page to draw, by the names ``section_<name>`` of its text.
-
-    Unlike with tabs, only the chosen section is computed.
-    """
-    return chosen_option(text, "section", sections, key=key, wrap=True, **more)
-
-
-def chosen_option(
-    text: PageText,
-    name: str,
-    options: Sequence[str],
-    *,
-    key: str,
-    first: str | None = None,
-    label: str = "",
-    words: Callable[[PageText, str], str] | None = None,
-    **more: Any,
-) -> str:
-    """Draw a row of buttons for a few options, and return the chosen one.
-
-    Options are shown by the names ``<name>_<option>`` of a page's text, or by ``words`` of the text and the option;
-    ``first`` is the default. ``label`` is that of the row, if not the text called ``name``. The address contains the
-    option itself, which is the same in every language.
-    """
-    names = names_of(text, name, options, words=words)
-    return one_of(label or text[name], names, first, key=key, **more)
-
-
-def names_of(
-    text: PageText, name: str, options: Sequence[str], *, words: Callable[[PageText, str], str] | None = None
-) -> dict[str, list[str]]:
-    """Return the names of ``chosen_option``'s options, for ``read_option`` before they are drawn."""
-    texts = (text, *page_texts(text.name))  # including those of a page about images
-
-    def names(option: str) -> list[str]:
-        text_name = f"{name}_{option}"
-        shown = [words(one, option) if words else one.get(text_name, option) for one in texts]
-        return [*shown, text_name, *FORMER.get(text_name, ())]
-
-    return {option: names(option) for option in options}
+    return _choose(st.selectbox, label, options, default, key=key, **more)
 
 
 def one_of(
@@ -240,7 +182,6 @@ def one_of(
     key: str,
     in_list: bool = False,
     in_slider: bool = False,
-    owner: object = _NOBODY,
     **more: Any,
 ) -> Any:
     """Draw one of the keys of ``names``, as buttons, ``in_list`` or ``in_slider``.
@@ -248,40 +189,41 @@ def one_of(
     Addresses that people have kept may contain an option's name in any language instead: ``names`` lists for every
     option its current and former names.
     """
-    options = list(names)
-    first = options[0] if first is None else first
-    found = read_option(key, names, first, owner=owner)
+    row = st.select_slider if in_slider else st.selectbox if in_list else st.segmented_control
+    more |= {"required": True} if row is st.segmented_control else {}
     shown = {option: words[0] for option, words in names.items()}
-    more |= {"format_func": lambda option: shown.get(option, str(option))}
-    if in_slider:
-        return _draw(st.select_slider, label, key, found, first, options, begin="value", **more)
-    if in_list:
-        return _draw(st.selectbox, label, key, found, first, options, begin="index", **more)
-    return _draw(st.segmented_control, label, key, found, first, options, begin="default", required=True, **more)
+    more |= {"called": _called(names), "format_func": shown.__getitem__}
+    return _choose(row, label, list(names), next(iter(names)) if first is None else first, key=key, **more)
 
 
 def read_option(key: str, names: Mapping[Any, Sequence[str]], first: Any, *, owner: object = _NOBODY) -> Any:
     """Return what ``one_of`` returns, before it is drawn, or if another control shows it."""
-    known = {name: option for option, called in names.items() for name in called}
-    known |= {page_state.texts_of(option)[0]: option for option in names}
-    return _read(key, owner, first, known.get)
+    return _read(key, owner, first, _known(list(names), _called(names)).get)
 
 
-def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerator]:
-    """Draw a tab for each of the texts called ``names``; the address contains the open one by that name."""
-    texts = page_texts(text.name)
-    found = read_option(key, {name: [one[name] for one in texts] for name in names}, names[0])
-    words = {text[name]: name for name in names}
-    drawn[page_state.current_page(), key] = "tabs"
-    # Tabs with another first tab would be a different widget.
-    if st.session_state.get(key, text[names[0]]) != text[found]:
-        st.session_state[key] = text[found]
-    return st.tabs(
-        list(words),
-        key=key,
-        on_change=_report_tab,
-        args=(page_state.current_page(), key, words, names[0]),
-    )
+def _called(names: Mapping[Any, Sequence[str]]) -> dict[str, Any]:
+    return {name: option for option, called in names.items() for name in called}
+
+
+def _known(options: Sequence[Any], called: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the options by their texts in an address."""
+    return {**(called or {}), **{page_state.text_of(option): option for option in options}}
+
+
+def _choose(
+    widget: Callable[..., Any],
+    label: str,
+    options: Sequence[Any],
+    default: Any,
+    *,
+    key: str,
+    owner: object = _NOBODY,
+    called: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Any:
+    known = _known(options, called)
+    reading = (lambda text: known.get(text, text or None)) if more.get("accept_new_options") else known.get
+    return _draw(widget, label, key, _read(key, owner, default, reading), default, options, **more)
 
 
 def collapsible(label: str, *, key: str, **more: Any) -> DeltaGenerator:
@@ -313,18 +255,21 @@ def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], 
         nearest = all(_is_that_number(text, value) for text, value in zip(texts, found, strict=True))
     else:
         found, nearest = default, False
-    with_note = not (sense and nearest) and page_state.is_brought(key)
-    _correct(key, texts, found, default=default, with_note=with_note)
+    correct(key, _texts_besides_default(found, default), with_note=not (sense and nearest))
     return found
 
 
-def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, with_note: bool) -> None:
-    """Store the displayed value if it differs from the requested one; ``with_note`` shows a line about it."""
-    own = () if found == default else page_state.texts_of(found)
-    if own != page_state.values(key):
-        if with_note:
-            shared_focus.add_note(common("note.choice", name=key, text=quote(" ".join(texts))))
-        page_state.keep(key, own)
+def _texts_besides_default(found: Sequence, default: Sequence) -> tuple[str, ...]:
+    """Return a value as the texts of an address, which has none for the default."""
+    return () if found == default else page_state.texts_of(found)
+
+
+def correct(key: str, texts: Sequence[str], *, with_note: bool = True) -> None:
+    """Store the texts that are shown if others were requested, with a note if an address requested them."""
+    if (asked := page_state.values(key)) != tuple(texts):
+        if with_note and page_state.is_brought(key):
+            shared_focus.add_note(common("note.choice", name=key, text=quote(" ".join(asked))))
+        page_state.keep(key, texts)
         _write_from_a_fragment()
 
 
@@ -337,9 +282,9 @@ def _is_that_number(text: str, found: Any) -> bool:
 
 
 def _draw(
-    widget: Callable[..., Any], label: str, key: str, found: Any, default: Any, *arguments: Any, begin: str, **more: Any
+    widget: Callable[..., Any], label: str, key: str, found: Any, default: Any, *arguments: Any, **more: Any
 ) -> Any:
-    """Draw a widget that shows ``found``, which a new one begins with and an existing one is set to."""
+    """Draw a widget that shows ``found``."""
     if more.pop("whole_page", False):
         if st.session_state.pop(_WHOLE_PAGE, False) and runs_a_fragment():
             st.rerun()
@@ -347,16 +292,10 @@ def _draw(
     drawn[page_state.current_page(), key] = widget.__name__
     if isinstance(width := more.get("width"), int):
         more["width"] = room_width(width)
-    first = {begin: found}
-    if begin == "index":
-        options = list(arguments[0])
-        first = {"index": options.index(found) if found in options else None}
-    typed = begin == "index" and found is not None and first["index"] is None  # the value is none of the options
-    if st.session_state.get(key, None if typed else found) != found:
+    if key not in st.session_state or st.session_state[key] != found:
         st.session_state[key] = found
-        first = {"index": None} if begin == "index" else {}
     page_state.show(key, default)
-    shown = widget(label, *arguments, key=key, persist_state="session", **first, **more)
+    shown = widget(label, *arguments, key=key, persist_state="session", **more)
     _write_from_a_fragment()
     return shown
 
@@ -372,15 +311,9 @@ def _report(page: str, key: str) -> None:
     _write_from_a_fragment()
 
 
-def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> None:
-    name = names.get(st.session_state.get(key), first)
-    page_state.keep(key, () if name == first else (name,), page=page)
-    _write_from_a_fragment()
-
-
 def as_texts(values: Sequence[Any]) -> tuple[str, ...]:
     """Return the values of a choice as strings for the URL."""
-    return tuple(page_state.texts_of(value)[0] for value in values)
+    return tuple(map(page_state.text_of, values))
 
 
 def _write_from_a_fragment() -> None:

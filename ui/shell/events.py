@@ -38,7 +38,7 @@ def whole_number(value: object) -> int | None:
 
 
 def whole_numbers(value: object, names: Sequence[str]) -> tuple[int, ...] | None:
-    """Return the integers of these names in an event that is a mapping."""
+    """Return the integers under these names in an event; ``None`` without all of them."""
     if not isinstance(value, Mapping):
         return None
     numbers = tuple(whole_number(value.get(name)) for name in names)
@@ -48,3 +48,33 @@ def whole_numbers(value: object, names: Sequence[str]) -> tuple[int, ...] | None
 def one_of(value: object, choices: Collection[str]) -> str | None:
     """Return a word if it is one of ``choices``."""
     return value if isinstance(value, str) and value in choices else None
+
+
+# Keyboard focus on what a click has opened, with scrolling if necessary.
+_way = component("way", Path(__file__).with_name("way.js"))
+
+
+def mark_opened(place: str) -> None:
+    """Record that something was opened in the container with the key ``place``.
+
+    Call this in a callback, or before the page runs again.
+    """
+    st.session_state[_count(place)] = st.session_state.get(_count(place), 0) + 1
+
+
+def lead_to(place: str) -> None:
+    """Navigate to ``place`` once ``mark_opened`` has been called; call this on every run."""
+    _way(key=f"way to {place}", data={"place": _class(place), "opened": st.session_state.get(_count(place), 0)})
+
+
+def read_aloud(place: str) -> None:
+    """Let screen readers announce changes in ``place`` while the keyboard stays on the edited figure."""
+    _way(key=f"way to {place}", data={"place": _class(place), "aloud": True})
+
+
+def _class(place: str) -> str:
+    return place.replace(" ", "-")
+
+
+def _count(place: str) -> str:
+    return f"{place}: opened"

@@ -8,14 +8,13 @@ the browser goes back or forward. Widgets are set from the focus and never read.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from transformer.config import LEVELS, PictureConfig
-from transformer.guests.guest_config import GuestConfig
+from transformer.config import LEVELS
 from transformer.pictures import image_files
 from transformer.pictures.image_files import is_image_text
 from transformer.runs.masked_word import words_in
@@ -44,6 +43,7 @@ MAX_PADS = 16
 FIRST_CHOSEN = "lens_start"
 LAST = -1  # value of ``token`` that means the last typed token
 PLACE = ("stack", "kind", "layer", "head")
+_SWITCHES = ("written", "presenter")  # fields that are 0 or 1
 # Parameters of the view. An address without any of them shows the checkpoint's opening. An address that names part of a
 # location defines all of it: the rest is the first head of the first layer, whatever the opening is. With a sentence
 # alone, as people write it by hand, it opens at the head of the checkpoint's opening.
@@ -61,9 +61,9 @@ _LATE = 8
 _ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
 _DRAWN_IN = "focus: language of the last run"
-_OWN_TEXT = "focus: sentence before a model that reads images"
+_OWN_TEXT, _TYPED = "focus: sentence before a model that reads images", "focus: sentence that was typed"
 CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
-CLASS = "class"  # code of the class that the reader has joined (in_class/membership.py)
+CLASS = "class"  # code of the class that the reader has joined (ui/classroom/session.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE, CLASS)
 _CLASS_CODE = "class: code"
 # Choices of pages in links of earlier versions, as parameter=value; a line says that such a choice is ignored.
@@ -132,7 +132,7 @@ class Focus:
             text = address[field.name]
             if isinstance(getattr(default, field.name), int):
                 try:
-                    values[field.name] = min(max(0, int(text)), LARGEST)
+                    values[field.name] = min(max(0, int(text)), 1 if field.name in _SWITCHES else LARGEST)
                 except ValueError:
                     notes.append(common("note.number", name=field.name, text=quote(text)))
             else:
@@ -177,105 +177,97 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
 def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     """Return the focus on an image if the model reads one, and on a sentence otherwise.
 
-    A line reports the replacement. A text that may be an image with a typing error stays, and the page reports what is
-    wrong.
+    Another input is replaced by that of the opening. A line says why, unless it was an example of the app. A text that
+    may be an image with a typing error stays, and the page reports what is wrong.
     """
-    config = readable_config(focus.checkpoint)
+    config, text = readable_config(focus.checkpoint), focus.sentence
     if config is None:
         return focus, ()
-    if config.reads_images and not isinstance(config, PictureConfig):
-        return _fit_file(focus)
-    if not isinstance(config, PictureConfig):
-        is_sound = _SOUND.fullmatch(focus.sentence)
-        if not (is_sound or is_image_text(focus.sentence) or _PICTURE.fullmatch(focus.sentence)):
-            return focus, ()
-        note = "note.sounds_removed" if is_sound else "note.no_picture"
-        opening = opening_focus(focus.checkpoint)
-        return replace(focus, sentence=opening.sentence, target=opening.target), (common(note),)
-    if re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", focus.sentence):
-        return replace(focus, pads=0), ()
-    # A line only about the reader's own sentence, not about an example.
-    notes = () if _is_ready(focus) else (common("note.no_text", sentence=quote(focus.sentence)),)
-    return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
-
-
-def _fit_file(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
-    """Return the focus on an image file that is here; a line says why another one replaces it."""
-    bring_back()
-    names_file = focus.sentence.startswith(image_files.PREFIX)
-    if names_file and image_files.is_kept(focus.sentence):
-        return replace(focus, pads=0), ()
-    notes: tuple[str, ...] = ()
-    if names_file:
-        notes = (common("note.image_gone"),)
-    elif not _is_ready(focus):
-        notes = (common("note.no_text", sentence=quote(focus.sentence)),)
-    return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
+    reason = "no_text"
+    if not config.reads_images:
+        is_sound = _SOUND.fullmatch(text)
+        fits = not (is_sound or is_image_text(text) or _PICTURE.fullmatch(text))
+        reason = "sounds_removed" if is_sound else "no_picture"
+    elif config.is_guest:  # which reads files
+        bring_back()
+        names_file = text.startswith(image_files.PREFIX)
+        fits, reason = names_file and image_files.is_kept(text), "image_gone" if names_file else reason
+    else:
+        fits = re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", text)
+    if fits:
+        return (replace(focus, pads=0) if config.reads_images else focus), ()
+    opening = opening_focus(focus.checkpoint)
+    changes = {"target": "", "pads": 0} if config.reads_images else {"target": opening.target}
+    is_told = reason != "no_text" or not _is_ready(focus)
+    notes = (common(f"note.{reason}", sentence=quote(text)),) if is_told else ()
+    return replace(focus, sentence=opening.sentence, **changes), notes
 
 
 def opening_focus(checkpoint: str = "") -> Focus:
-    """Return the focus that the app, or a checkpoint, opens with."""
-    focus, opening = default_focus(checkpoint), opening_of(checkpoint or _first())
-    place = opening.first.place
-    if focus.token == LAST:
-        place = {name: value for name, value in place.items() if name != "token"}
-    return replace(focus, target=opening.first.target, **place)
+    """Return the focus that the app, or a checkpoint, opens with.
+
+    A third-party model that continues texts opens with the prompt alone, at the token that predicts the next one.
+    """
+    checkpoint = checkpoint or _first()
+    opening, tasks = opening_of(checkpoint).first, tasks_of(checkpoint)
+    task = "" if start_of(opening.sentence, tasks) else "".join(tasks[:1])
+    focus = Focus(checkpoint=_first(), sentence=task + opening.sentence, target=opening.target, **opening.place)
+    return replace(focus, token=LAST, written=0) if continues_prompts(checkpoint) else focus
+
+
+def default_of(address: Mapping[str, str]) -> Focus:
+    """Return the view that an address leaves out; an unknown checkpoint is ignored."""
+    name = address.get("checkpoint", "")
+    return left_out(name if name in choosable_checkpoints(name) else "", address.keys())
+
+
+def left_out(checkpoint: str, named: Collection[str]) -> Focus:
+    """Return what an address that names these parameters leaves out: the opening of the checkpoint.
+
+    The opening's target and token belong to its sentence. So if an address names any part of the view, the defaults are
+    an output that the model generates, and the first token. If it names part of a location, the default is the first
+    head, whatever the opening is, so that printed links keep their meaning.
+    """
+    default = opening_focus(checkpoint)
+    if set(VIEW) & {*named}:
+        default = replace(default, target="", token=min(default.token, 0))
+    if {*PLACE, "token"} & {*named}:
+        default = replace(default, **{part: getattr(Focus, part) for part in PLACE})
+    return default
 
 
 def default_focus(checkpoint: str = "") -> Focus:
-    """Return the defaults of an address that defines a view: the checkpoint's sentence, its first head.
-
-    For a third-party model that continues texts it is the prompt alone, and its last token, which predicts the next
-    one.
-    """
-    checkpoint = checkpoint or _first()
-    sentence, tasks = opening_of(checkpoint).first.sentence, tasks_of(checkpoint)
-    task = "" if start_of(sentence, tasks) else "".join(tasks[:1])
-    first = Focus(checkpoint=_first(), sentence=task + sentence)
-    return replace(first, token=LAST, written=0) if continues_prompts(checkpoint) else first
+    """Return what an address leaves out if it names a place: the first head and token."""
+    return left_out(checkpoint, PLACE)
 
 
 def continues_prompts(checkpoint: str) -> bool:
     """Return whether a checkpoint is third-party and continues what it reads."""
     config = readable_config(checkpoint)
-    return isinstance(config, GuestConfig) and config.kind == "decoder-only"
+    return config is not None and config.is_guest and config.kind == "decoder-only"
 
 
 def _first() -> str:
     return next(iter(checkpoint_names()), "")
 
 
-def default_of(address: Mapping[str, str]) -> Focus:
-    """Return the defaults for an address, which may name anything; an unknown checkpoint is ignored."""
-    name = address.get("checkpoint", "")
-    known = name if name in choosable_checkpoints(name) else ""
-    if not address.keys() & set(VIEW):
-        return opening_focus(known)
-    default = default_focus(known)
-    if address.keys() & {*PLACE, "token"}:
-        return default
-    opening = opening_focus(known)
-    return replace(default, **{part: getattr(opening, part) for part in PLACE})
-
-
 def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
-    """Return the parameters from which ``Focus.from_address`` restores ``focus``, with ``default_of``.
+    """Return the fewest parameters from which ``from_address`` restores ``focus``, with ``default_of``.
 
     With ``whole``, they still do so if the opening of the checkpoint or the first checkpoint changes. Such an address
     is for other people, so it omits the view before the lesson.
     """
-    parameters = focus.to_address(default=default_focus(focus.checkpoint))
+    first = focus.to_address(default=default_focus(focus.checkpoint))
     if whole:
-        parameters.pop(CAME_FROM, None)
+        first.pop(CAME_FROM, None)
         short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST else {}
-        return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **parameters}
-    opening = opening_focus(focus.checkpoint)
-    if all(getattr(focus, name) == getattr(opening, name) for name in VIEW):
-        return {name: value for name, value in parameters.items() if name not in VIEW}
-    at_opening = "token" not in parameters and all(getattr(focus, part) == getattr(opening, part) for part in PLACE)
-    if at_opening and "lesson" not in parameters and parameters.keys() & {"sentence", "target", "pads"}:
-        return {name: value for name, value in parameters.items() if name not in PLACE}
-    return parameters if parameters.keys() & {*PLACE, "token"} else {**parameters, "layer": str(focus.layer)}
+        return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **first}
+    for named in ((), ("sentence",)) if not focus.lesson else ():  # a lesson alone would open its step again
+        default = left_out(focus.checkpoint, named)
+        shortest = focus.to_address(default=default)
+        if left_out(focus.checkpoint, shortest.keys()) == default:
+            return shortest
+    return first if first.keys() & {*PLACE, "token"} else {**first, "layer": str(focus.layer)}
 
 
 def with_task(sentence: str, focus: Focus) -> str:
@@ -333,18 +325,14 @@ def is_at_the_opening(focus: Focus) -> bool:
     return _head_of(focus) == _head_of(opening)
 
 
-def model_input(focus: Focus) -> tuple[str, ...]:
-    """Return the checkpoint, the sentence that it reads, and the masked word in it."""
-    return focus.checkpoint, focus.sentence, focus.masked
-
-
 def _head_of(focus: Focus) -> tuple[str | int, ...]:
     return tuple(getattr(focus, name) for name in PLACE)
 
 
 def _is_ready(focus: Focus) -> bool:
-    """Return whether the sentence is one of the app's own, of any checkpoint, and not the reader's."""
-    return is_ready(focus.sentence, tasks_of(focus.checkpoint))
+    """Return whether the sentence is one of the app's own, of any checkpoint, and not typed by the reader."""
+    typed = st.session_state.get(_TYPED) == focus.sentence
+    return not typed and is_ready(focus.sentence, tasks_of(focus.checkpoint))
 
 
 def begin() -> Focus:
@@ -463,7 +451,16 @@ def change(**values: object) -> None:
     See ``with_changes``.
     """
     focus, lines = with_changes(current(), **values)
-    keep(focus, lines=lines)
+    _keep(focus)
+    if lines:
+        st.session_state[_NOTES], st.session_state[_NOTES_OF] = lines, _place(focus)
+    st.session_state[_CUT] = " ".join(lines)
+
+
+def type_sentence(sentence: str) -> None:
+    """Change the sentence to what the reader has typed, who keeps it even if it is an example of the app."""
+    change(sentence=sentence)
+    st.session_state[_TYPED] = current().sentence
 
 
 def select(**values: object) -> None:
@@ -476,14 +473,6 @@ def select(**values: object) -> None:
 def select_sentence(sentence: str, token: int | None = None) -> None:
     """Show another sentence, for which the model generates the output, and a token of it."""
     select(sentence=sentence, target="", pads=0, token=token)
-
-
-def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
-    """Keep a focus before the page runs, and lines about it for the page to show."""
-    _keep(focus)
-    if lines:
-        st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(lines), _place(focus)
-    st.session_state[_CUT] = " ".join(lines)
 
 
 def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
@@ -530,22 +519,14 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
     """Keep the focus in the session, and a line for each correction."""
     if max(map(len, (focus.sentence, focus.target, focus.system, focus.variables))) > LONGEST:
         corrections = (*corrections, common("problem.long_address"))
-    st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
-    st.session_state[_NOTES_OF] = _place(focus)
     _keep(focus)
+    add_note(*corrections)
     return focus
 
 
-def store_if_corrected(focus: Focus, *, corrections: Sequence[str] = ()) -> None:
-    """Store the corrections that the page made; ``begin`` has stored everything else in this run."""
-    kept = focus == st.session_state.get(_FOCUS) and st.session_state.get(_NOTES_OF) == _place(focus)
-    if corrections or not kept:
-        store(focus, corrections=corrections)
-
-
-def add_note(line: str) -> None:
-    """Show a line on the page about a correction of the address."""
-    st.session_state[_NOTES] = tuple(dict.fromkeys((*notes(), line)))
+def add_note(*lines: str) -> None:
+    """Show lines on the page about corrections of the address, until the focus changes."""
+    st.session_state[_NOTES] = tuple(dict.fromkeys((*notes(), *lines)))
     st.session_state[_NOTES_OF] = _place(current())
 
 

@@ -4,6 +4,8 @@ const FIGURE = "canvas, .js-plotly-plot, svg.marks, .diagram, .chips";
 const COMES_LATE = 60000; // milliseconds; a part of a page may wait for long computations
 const PATIENCE = 20000; // milliseconds; a figure comes after this script, and a class of thirty keeps a laptop busy
 
+const COMES_AFTER = 100; // milliseconds; a box that is left has sent by then what it holds
+const LINKS = "a:is([data-testid=stTopNavLink], [data-testid=stTopNavDropdownLink], [data-testid^=stPageLink])";
 const LOOK_AGAIN = 300; // milliseconds; no event tells of every change of the address in all browsers
 
 export default function ({ data, setTriggerValue }) {
@@ -14,6 +16,7 @@ export default function ({ data, setTriggerValue }) {
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/scene/pdf.js
   makeOneEntry(data.pages);
   turnPages(data.presents);
+  letBoxesSpeakFirst();
   showWhatIsSaid();
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
   skip.className = "skip-to-figure";
@@ -77,6 +80,25 @@ function makeOneEntry(pages) {
   history.replaceState = write(replace);
 }
 
+// A box sends what it holds when it is left, in a task of its own, and names its page. Where a click on another page came
+// first, that message would lead back.
+function letBoxesSpeakFirst() {
+  if (globalThis.glassformerLeft !== undefined) return;
+  globalThis.glassformerLeft = -Infinity;
+  document.addEventListener("focusout", ({ target }) => {
+    if (target.matches("input, textarea")) globalThis.glassformerLeft = performance.now();
+  });
+  const click = (event) => {
+    const link = event.target.closest(LINKS);
+    const isPlain = event.isTrusted && !(event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+    if (!link || !isPlain || performance.now() - globalThis.glassformerLeft > COMES_AFTER) return;
+    event.preventDefault();
+    event.stopPropagation();
+    setTimeout(() => link.click(), COMES_AFTER);
+  };
+  document.addEventListener("click", click, { capture: true });
+}
+
 // Page Up and Page Down, which a presenter's remote sends: a step of the picture that plays (player.js), as long as it has
 // one, then a step of the lesson, or else a page.
 function turnPages(presents) {
@@ -85,7 +107,11 @@ function turnPages(presents) {
   ways.PageDown = [1, ".st-key-lesson-next button", ".st-key-page-after a"];
   globalThis.glassformerTurn = (event) => {
     const [by, step, page] = ways[event.key] ?? [];
-    if (!by || event.composedPath()[0].closest?.("input:not([type=range]), textarea, select")) return;
+    if (
+      !by ||
+      event.composedPath()[0].closest?.("input:not([type=range], [type=checkbox], [type=radio]), textarea, select")
+    )
+      return;
     event.stopPropagation();
     event.preventDefault(); // or the page would scroll
     if (document.dispatchEvent(new CustomEvent("glassformer-step", { detail: by, cancelable: true })))

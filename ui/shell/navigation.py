@@ -1,6 +1,7 @@
 """The list of pages, and navigation between them that keeps the focus."""
 
 import os
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -19,7 +20,7 @@ from ui.shell.address import PAGE
 from ui.shell.focus import add_note, change, current, write_address, write_address_of
 from ui.words.glossary_terms import PANEL, SEARCH
 from ui.words.once_a_run import once_a_run
-from ui.words.texts import common, page_text
+from ui.words.texts import common, language, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
 DESK = "desk"  # the instructor's page, on a server that has a secret for it
@@ -35,9 +36,9 @@ LABORATORY_SIGN = ":material/science:"  # sign before the name of each laborator
 class Entry:
     """One page; ``name`` is its file ``pages/<name>.py``, its address and the name of its text.
 
-    It declares what it reads: ``reads`` lists the inputs of the models that it shows something of, and with
-    ``of_output`` it needs a model that predicts tokens or a class. ``in_menu`` says whether the page is in the row
-    above the pages or in one of its menus. The row has no space for more. A ``wide`` page opens without the sidebar.
+    ``reads`` lists the kinds of input whose models the page can show; with ``of_output``, it needs a model that
+    predicts tokens or a class. A page without ``in_menu`` is neither in the row above the pages nor in its menus, which
+    have no space for more. A ``wide`` page opens without the sidebar.
     """
 
     name: str
@@ -46,29 +47,13 @@ class Entry:
     in_menu: bool = True
     wide: bool = False
 
-    @property
-    def title(self) -> str:
-        """Title in the language of this run."""
-        return page_text(self.name).title
-
-    @property
-    def exists(self) -> bool:
-        """Whether the file of the page exists."""
-        return f"{self.name}.py" in _files()
-
     def lacks(self, config: ModelConfig) -> str:
-        """Return the name of the line (``common("problem.…")``) why the page shows nothing of a model, or ""."""
+        """Return the name of the text, ``common("problem.…")``, on why a page cannot show a model, or ""."""
         if config.reads_images and "image" not in self.reads:
             return "needs_text"
         if self.of_output and config.encodes_sentences:
             return "no_image_words" if config.reads_images else "no_words"
         return ""
-
-
-@once_a_run
-def _files() -> frozenset[str]:
-    absent = set() if settings().instructor else {f"{DESK}.py"}
-    return frozenset(os.listdir(f"{REPOSITORY}/pages")) - absent
 
 
 # The laboratory is a separate menu; all other pages are in one row above the page.
@@ -104,11 +89,9 @@ _IN_NO_MENU = frozenset([name for name, entry in ENTRIES.items() if not entry.in
 @once_a_run
 def pages() -> dict[str, StreamlitPage]:
     """Return the pages whose file exists, by name; the app opens with the first."""
-    entries = [
-        (name, page_text(name).title, LABORATORY_SIGN if name in _IN_LABORATORY else "") for name in page_names()
-    ]
+    made = _make_pages(tuple(page_names()), language(), runs_a_script())
     # Copies: a run marks its page as drawable, and another session's run must not undo that.
-    return {name: copy(page) for name, page in _make_pages(tuple(entries), runs_a_script()).items()}
+    return {name: copy(page) for name, page in made.items()}
 
 
 def pages_of(config: ModelConfig) -> dict[str, StreamlitPage]:
@@ -117,39 +100,43 @@ def pages_of(config: ModelConfig) -> dict[str, StreamlitPage]:
 
 
 @lru_cache(maxsize=32)  # languages; creating seventeen pages takes 3 ms of the 50 ms of a run
-def _make_pages(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
+def _make_pages(names: tuple[str, ...], _language: str, _within_a_run: bool) -> dict[str, StreamlitPage]:
     """Return the pages, cached separately outside of a run, where they cannot be drawn."""
-    first = entries[0][0]
+    first = names[0]
     return {
         name: st.Page(
             REPOSITORY / "pages" / f"{name}.py",
-            title=title,
-            icon=sign,
+            title=page_text(name).title,
+            icon=LABORATORY_SIGN if name in _IN_LABORATORY else "",
             url_path=name if name != first else "home",  # never visible: it is served at "/"
             default=name == first,
             visibility="hidden" if name in _IN_NO_MENU else "visible",
         )
-        for name, title, sign in entries
+        for name in names
     }
 
 
 @once_a_run
 def page_names() -> list[str]:
     """Return the names of existing pages, first in the order of the forward pass, then of the laboratory."""
-    return [name for name, entry in ENTRIES.items() if entry.exists]
+    files = {*os.listdir(f"{REPOSITORY}/pages")} - (set() if settings().instructor else {f"{DESK}.py"})
+    return [name for name in ENTRIES if f"{name}.py" in files]
 
 
 def neighbours_of(name: str) -> tuple[str | None, str | None]:
-    """Return the names of the pages before and after a page, of those that show something.
+    """Return the names of the pages before and after a page, among those that can show the model.
 
     They are ``None`` if there is none, and for a page that is not in the list.
     """
-    config = readable_config(current().checkpoint)
-    order = [one for one in page_names() if one == name or config is None or not ENTRIES[one].lacks(config)]
-    if name not in order:
+    config, names = readable_config(current().checkpoint), page_names()
+    if name not in names:
         return None, None
-    place = order.index(name)
-    return (order[place - 1] if place else None), (order[place + 1] if place + 1 < len(order) else None)
+
+    def first_of(others: Sequence[str]) -> str | None:
+        return next((other for other in others if config is None or not ENTRIES[other].lacks(config)), None)
+
+    place = names.index(name)
+    return first_of(names[:place][::-1]), first_of(names[place + 1 :])
 
 
 def navigation() -> StreamlitPage:
@@ -193,7 +180,7 @@ def _announce(existing: dict[str, StreamlitPage]) -> None:
 
 
 def _named_by_browser(existing: dict[str, StreamlitPage]) -> str:
-    """Return the page that the browser names, "" if it provides an address."""
+    """Return the page that the browser names by its hash, "" if it names none."""
     asked = page_hash()
     return next((name for name, page in existing.items() if hash_of(page) == asked), "")
 

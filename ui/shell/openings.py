@@ -6,9 +6,8 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from transformer.config import LEVELS, ModelConfig, PictureConfig
-from transformer.files.opening_file import OPENING, PLACE, Example, Opening, in_language, read_opening
-from transformer.files.packaged_models import shipped_folder
+from transformer.config import LEVELS, ModelConfig
+from transformer.files.opening_file import PLACE, Example, Opening, in_language, read_opening
 from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import PREFIX
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
@@ -51,6 +50,12 @@ def name_in_list(checkpoint: str) -> str:
     return checkpoint if own is None else in_language(own.name, language())
 
 
+def trained_on(checkpoint: str) -> str:
+    """Return the sentence on what a checkpoint was trained on; "" if its opening has none."""
+    own = _own(checkpoint)
+    return in_language(own.trained_on, language()) if own is not None and own.trained_on else ""
+
+
 def is_ready(sentence: str, tasks: Sequence[str]) -> bool:
     """Return whether a sentence is one of the app's own, with or without one of ``tasks``."""
     return bool({sentence, sentence.removeprefix(start_of(sentence, tasks))} & _ready(checkpoint_names()))
@@ -78,13 +83,13 @@ def _ready_for_all() -> frozenset[str]:
 
 @once_a_run
 def _own(checkpoint: str) -> Opening | None:
-    return _read(shipped_folder(checkpoint_path(checkpoint)))
+    return _read(checkpoint_path(checkpoint))
 
 
 @lru_cache(maxsize=64)
 def _read(folder: Path) -> Opening | None:
     try:
-        return read_opening(folder) if (folder / OPENING).exists() else None
+        return read_opening(folder)
     except (ValueError, OSError) as error:
         _LOG.warning("%s; opening as models of its kind do", error)
         return None
@@ -92,7 +97,7 @@ def _read(folder: Path) -> Opening | None:
 
 def _of_kind(config: ModelConfig | None) -> Opening:
     """Return examples for this kind of model, at its first head, since its heads are unknown."""
-    if isinstance(config, PictureConfig):
+    if config is not None and config.reads_images and not config.is_guest:
         size = config.picture_size**2
         shown = next(((text, label) for label, text in pictures() if len(text) == size), (LEVELS[0] * size, "0"))
         found = [Example(sentence=shown[0], label={"en": shown[1]}, shows={"en": shown[1]})]

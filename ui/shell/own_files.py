@@ -10,7 +10,7 @@ import streamlit as st
 
 from transformer.errors import InputError
 from transformer.pictures import image_files
-from ui.words.figure_texts import problem_text
+from ui.words.texts import problem_text
 
 MOST_OWN = 4  # files per session; the oldest goes first
 _OWN, _PROBLEM = "files: own", "files: problem"
@@ -30,12 +30,12 @@ def take_file(data: bytes) -> str:
 
 
 def own_files() -> Mapping[str, bytes]:
-    """Return the files of this session by their texts, the newest last."""
+    """Return the image files of this session by the texts that name them, the newest last."""
     return st.session_state.get(_OWN, {})
 
 
 def bring_back() -> None:
-    """Give the process the files of this session that it has dropped."""
+    """Put the files of this session that the process has dropped back into its memory."""
     for text, data in own_files().items():
         if not image_files.is_kept(text):
             image_files.keep(text, data)

@@ -8,7 +8,7 @@ An address that the browser provides (opened, typed, Back, Forward) replaces the
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -16,14 +16,42 @@ from ui.server.streamlit_private import page_hash
 
 Texts = tuple[str, ...]
 
-# By page and parameter: texts that no control has read yet, those that a control began with, the defaults of drawn
-# controls, and owners.
-_SET, _BEGAN, _SHOWN, _OWNERS = "page state: set", "page state: began", "page state: shown", "page state: owners"
-_ARRIVED, _BROUGHT = "page state: arrived", "page state: brought"
+_CHOICES, _ARRIVED, _BROUGHT = "page state: choices", "page state: arrived", "page state: brought"
 _PAGE, _NAMES, _LAST = "page state: page", "page state: names", "page state: hash of the last page"
 _TOLD = "page state: page that the browser was told of"
-NAMES = (_SET, _BEGAN, _SHOWN, _OWNERS, _PAGE)  # keys of the session that hold a page's choices
+NAMES = (_CHOICES, _PAGE)  # keys of the session that hold a page's choices
 _MOST = 64  # parameters that an address may contain
+
+
+@dataclass
+class Choices:
+    """The choices of one page in a session, by parameter.
+
+    Attributes:
+        set: Texts that no control has read yet.
+        shown: Defaults of the controls that have been drawn, which hold their values.
+        owners: What a choice belongs to, as a number.
+    """
+
+    set: dict[str, Texts] = field(default_factory=dict)
+    shown: dict[str, object] = field(default_factory=dict)
+    owners: dict[str, int] = field(default_factory=dict)
+
+    def texts(self, key: str) -> Texts:
+        """Return the texts of a choice; none if it is at its default."""
+        if key in self.set:
+            return self.set[key]
+        if key not in self.shown or (value := st.session_state.get(key)) is None or value == self.shown[key]:
+            return ()
+        return texts_of(value)
+
+    def put(self, key: str, texts: Texts) -> None:
+        """Set the texts that the control of a choice reads next; without any, it is reset to its default."""
+        if key in self.shown:
+            st.session_state.pop(key, None)
+        self.set.pop(key, None)
+        if texts:
+            self.set[key] = texts
 
 
 def enter(page: str) -> None:
@@ -31,7 +59,6 @@ def enter(page: str) -> None:
     state = st.session_state
     state[_PAGE], state[_LAST], state[_TOLD] = page, page_hash(), page
     state[_NAMES] = {**state.get(_NAMES, {}), page_hash(): page}
-    state.setdefault(_SET, {})
     if (arrived := state.pop(_ARRIVED, None)) is not None:
         replace(page, arrived)
         state[_BROUGHT] = frozenset(arrived)
@@ -39,11 +66,14 @@ def enter(page: str) -> None:
 
 def replace(page: str, choices: Mapping[str, Texts]) -> None:
     """Replace all choices of a page, regardless of their owner."""
-    for key in _of(_SHOWN, page):
+    for key in of_page(page).shown:
         st.session_state.pop(key, None)
-    st.session_state[_SET] = {**st.session_state.get(_SET, {}), page: dict(choices)}
-    st.session_state[_BEGAN] = {**st.session_state.get(_BEGAN, {}), page: {}}
-    st.session_state[_OWNERS] = {**st.session_state.get(_OWNERS, {}), page: {}}
+    st.session_state[_CHOICES][page] = Choices(set=dict(choices))
+
+
+def of_page(page: str) -> Choices:
+    """Return the choices of a page in this session."""
+    return st.session_state.setdefault(_CHOICES, {}).setdefault(page, Choices())
 
 
 def current_page() -> str:
@@ -76,7 +106,7 @@ def take(parameters: Mapping[str, Sequence[str]]) -> None:
 
 
 def take_also(choices: Mapping[str, str]) -> None:
-    """Add choices to the held parameters, for a link whose page has moved to a part of another."""
+    """Add choices to the held parameters, for a link to a page that is now a part of another."""
     if choices:
         arrived = st.session_state.get(_ARRIVED) or {}
         st.session_state[_ARRIVED] = {**arrived, **{name: (value,) for name, value in choices.items()}}
@@ -109,30 +139,21 @@ def choices(page: str = "") -> Mapping[str, Texts]:
         if not has_begun():
             return state[_ARRIVED]
         page = (state.get(_NAMES, {}).get(page_hash()) if is_another_page() else current_page()) or ""
-    found = {key: values(key, page=page) for key in {**_of(_SHOWN, page), **_of(_SET, page)}}
-    return {key: texts for key, texts in found.items() if texts}
+    found = of_page(page)
+    texts = {key: found.texts(key) for key in {**found.shown, **found.set}}
+    return {key: each for key, each in texts.items() if each}
 
 
 def values(key: str, *, page: str = "") -> Texts:
     """Return the strings of a choice on the running page or ``page``; none if it is at its default."""
-    page = page or current_page()
-    if key in (found := _of(_SET, page)):
-        return found[key]
-    shown = _of(_SHOWN, page)
-    if key in shown and key not in st.session_state:  # Streamlit keeps only what a reader has chosen at the control
-        return _of(_BEGAN, page).get(key, ())
-    if key not in shown or (value := st.session_state.get(key)) is None or value == shown[key]:
-        return ()
-    return texts_of(value)
+    return of_page(page or current_page()).texts(key)
 
 
 def show(key: str, default: object) -> None:
     """Let the control of a choice, which is drawn now, hold its value."""
-    page = current_page()
-    _put(_SHOWN, page, key, default)
-    if key in (found := _of(_SET, page)):
-        _put(_BEGAN, page, key, found[key])
-        _put(_SET, page, key, None)
+    found = of_page(current_page())
+    found.shown[key] = default
+    found.set.pop(key, None)
 
 
 def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = False, owner: object = None) -> None:
@@ -141,13 +162,12 @@ def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = Fals
     ``adopted`` says that it was not made at its own control, and belongs to ``owner``, or to the control's owner when
     it is drawn.
     """
-    page = page or current_page()
-    if key in _of(_SHOWN, page):
-        st.session_state.pop(key, None)
-    _put(_BEGAN, page, key, None)
-    _put(_SET, page, key, tuple(texts) or None)
+    found = of_page(page or current_page())
+    found.put(key, tuple(texts))
     if adopted:
-        _put(_OWNERS, page, key, None if owner is None else _name_of(owner))
+        found.owners.pop(key, None)
+        if owner is not None:
+            found.owners[key] = _name_of(owner)
 
 
 def belongs_to(key: str, owner: object) -> None:
@@ -155,35 +175,24 @@ def belongs_to(key: str, owner: object) -> None:
 
     A choice from an address, or an ``adopted`` one, is assigned to the first owner.
     """
-    page, new = current_page(), _name_of(owner)
-    before = _of(_OWNERS, page).get(key)
-    if before != new:
-        if before is not None:
-            keep(key, ())
-        _put(_OWNERS, page, key, new)
+    found, new = of_page(current_page()), _name_of(owner)
+    if found.owners.setdefault(key, new) != new:
+        found.put(key, ())
+        found.owners[key] = new
 
 
 def texts_of(value: object) -> Texts:
     """Return the value of a control as strings for the URL."""
     if isinstance(value, list | tuple):
-        return tuple(map(_text, value)) or ("",)
-    return () if value is None else (_text(value),)
+        return tuple(map(text_of, value)) or ("",)
+    return () if value is None else (text_of(value),)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
+    """Return one value of a control as a string for the URL."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.12g}" if isinstance(value, float) else str(value)
-
-
-def _of(name: str, page: str) -> Mapping[str, Any]:
-    return st.session_state.get(name, {}).get(page, {})
-
-
-def _put(name: str, page: str, key: str, value: object) -> None:
-    others = {one: kept for one, kept in _of(name, page).items() if one != key}
-    changed = others if value is None and name != _SHOWN else {**others, key: value}
-    st.session_state[name] = {**st.session_state.get(name, {}), page: changed}
 
 
 def _name_of(owner: object) -> int:

@@ -1,6 +1,5 @@
 """The reader's sentence in one wide box above every page, and the space for selectors beside it."""
 
-from contextvars import ContextVar
 from pathlib import Path
 
 import streamlit as st
@@ -9,25 +8,17 @@ from streamlit.delta_generator import DeltaGenerator
 from ui.compute.loading import readable_config
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
-from ui.shell.events import component, nothing
+from ui.shell.events import component, heard, nothing
 from ui.shell.focus import Focus
 from ui.shell.navigation import NO_SENTENCE
+from ui.words.once_a_run import once_a_run
 from ui.words.texts import common
 
 KEY = "sentence"
-_LINES = "sentence has lines"
+_LINES, _KEPT = "sentence has lines", "sentence kept"
 PAUSE = "300ms"  # in typing, after which the page follows
 _component = component("sentence", Path(__file__).with_suffix(".js"))
 _STYLE = Path(__file__).with_name("opening.css")
-# Where this run has space for the selectors of the page.
-_beside: ContextVar[DeltaGenerator | None] = ContextVar("beside", default=None)
-
-
-def space_beside() -> DeltaGenerator:
-    """Return the space for selectors; ``sentence_box`` has drawn it in this run."""
-    if (beside := _beside.get()) is None:
-        raise LookupError("there is no space beside the sentence: sentence_box() draws it before the page")
-    return beside
 
 
 def is_sentence_read() -> bool:
@@ -44,8 +35,8 @@ def sentence_box() -> None:
             _box(focus, of_pair=config is not None and config.predicts_next_sentence)
         with st.container(key="sentence script"):
             st.html(_STYLE)
-            _component(key="sentence kept", on_again_change=nothing)
-        _beside.set(st.container(horizontal=True, gap="xsmall", width="content", key="beside sentence"))
+            _component(key=_KEPT, on_again_change=nothing, on_typed_change=_bring_back)
+        spaces()["beside"] = st.container(horizontal=True, gap="xsmall", width="content", key="beside sentence")
 
 
 def _box(focus: Focus, *, of_pair: bool) -> None:
@@ -66,4 +57,16 @@ def _box(focus: Focus, *, of_pair: bool) -> None:
 
 
 def _report() -> None:
-    shared_focus.change(sentence=st.session_state[KEY])
+    shared_focus.type_sentence(st.session_state[KEY])
+
+
+def _bring_back() -> None:
+    """Take what was typed before a reload, which the server had not answered."""
+    if isinstance(text := heard(_KEPT, "typed"), str):
+        shared_focus.type_sentence(text)
+
+
+@once_a_run
+def spaces() -> dict[str, DeltaGenerator]:
+    """Return "sidebar", above the examples, and "beside" the sentence; none before the frame is drawn."""
+    return {}

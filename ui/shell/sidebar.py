@@ -1,32 +1,21 @@
-"""Sidebar of every page: checkpoint, examples, target, padding, language, presenter."""
+"""Sidebar of every page: checkpoint, language, presenter, examples, target, padding."""
 
-from contextvars import ContextVar
+from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.files.layout import shown_name
-from transformer.guests.guest_config import GuestConfig
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
+from ui.shell.focus_controls import from_focus, work_of
 from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
 from ui.shell.picture.image import draw_image_choice
-from ui.shell.selectors import work_of
-from ui.shell.sentence import PAUSE, is_sentence_read
+from ui.shell.sentence import PAUSE, is_sentence_read, spaces
 from ui.words.texts import as_plain, common, languages
-
-# Where this run's sidebar has space for how the model reads the sentence, above the examples.
-_room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
-
-
-def take_room() -> DeltaGenerator | None:
-    """Return that space, once per run; ``None`` if this run has drawn no sidebar."""
-    room = _room.get()
-    _room.set(None)
-    return room
 
 
 def sidebar() -> None:
@@ -35,39 +24,28 @@ def sidebar() -> None:
     config = readable_config(focus.checkpoint)
     with st.sidebar:
         _checkpoint(focus)
-        if isinstance(config, PictureConfig):
-            room = st.container(gap="small")
+        # Above what comes and goes with the sentence: nobody presses on something that has just moved away.
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if not focus.presenter:
+                _language(focus)
+            _presenter(focus)
+        spaces()["sidebar"] = st.container(gap="small")
+        if config is not None and config.reads_images and not config.is_guest:
             draw_picture(focus, config)
             if not focus.presenter:
                 with st.expander(common("sidebar.more_picture"), key="sidebar more"):
                     _picture_text(focus)
         elif config is not None and config.reads_images:
-            room = st.container(gap="small")
             draw_image_choice(focus, config)
-        else:
-            room = st.container(gap="small")
-            if not focus.presenter and is_sentence_read():
-                _examples(focus)
-                with st.expander(_named_more(config), key="sidebar more"):
-                    _more(focus)
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            if not focus.presenter:
-                _language(focus)
-            _presenter(focus)
-    _room.set(room)
+        elif not focus.presenter and is_sentence_read():
+            _examples(focus)
+            with st.expander(_named_more(config), key="sidebar more"):
+                _more(focus)
 
 
 def _picture_text(focus: Focus) -> None:
     """Draw a box with the image as its text."""
-    _set("sentence", focus.sentence)
-    st.text_area(
-        common("sidebar.more_picture"),
-        key="sidebar sentence",
-        height=68,
-        help=common("sidebar.picture_text_help"),
-        on_change=_report,
-        args=("sentence",),
-    )
+    _shown(st.text_area, "sentence", focus.sentence, label="more_picture", height=68, help="picture_text")
 
 
 def _examples(focus: Focus) -> None:
@@ -86,9 +64,10 @@ def _examples(focus: Focus) -> None:
         on_click=_use_example,
     )
     shown = next((each for each in found if (with_task(each.sentence, focus), each.target) == now), None)
+    what_it_shows = st.empty()  # always, or the browser would draw anew what follows
     # For several tasks, a prefix precedes the example, whose text is about models of a single task.
     if shown and shown.sentence == focus.sentence and not focus.lesson:
-        st.caption(shows_of(shown))
+        what_it_shows.caption(shows_of(shown))
 
 
 def _checkpoint(focus: Focus) -> None:
@@ -96,20 +75,11 @@ def _checkpoint(focus: Focus) -> None:
     names = choosable_checkpoints(focus.checkpoint)
     if not names:
         return
-    _set("checkpoint", focus.checkpoint)
-    st.selectbox(
-        common("sidebar.checkpoint"),
-        names,
-        format_func=_in_group,
-        key="sidebar checkpoint",
-        help=common("sidebar.checkpoint_help"),
-        on_change=_report,
-        args=("checkpoint",),
-    )
+    _shown(st.selectbox, "checkpoint", focus.checkpoint, options=names, format_func=_in_group)
     if (config := readable_config(focus.checkpoint)) is not None:
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
         size = common("sidebar.size", layers=layers, heads=_heads(config), width=config.d_model)
-        family = [config.family] if isinstance(config, GuestConfig) else []
+        family = [config.family] if config.is_guest else []
         work = "picture" if config.reads_images else work_of(config)
         if config.encodes_sentences:
             work = "image_vector" if config.reads_images else "vector"
@@ -128,9 +98,8 @@ def _heads(config: ModelConfig) -> str:
 
 def _in_group(name: str) -> str:
     """Return a name for the list, with its origin unless it is included with the app."""
-    group = group_of(name)
-    shown = shown_name(name_in_list(name))
-    return shown if group == "shipped" else common(f"sidebar.{group}", name=shown)
+    group, shown = group_of(name), name_in_list(name)
+    return shown if group == "shipped" else common(f"sidebar.{group}", name=shown_name(shown))
 
 
 def _named_more(config: ModelConfig | None) -> str:
@@ -143,69 +112,32 @@ def _named_more(config: ModelConfig | None) -> str:
 def _more(focus: Focus) -> None:
     config = readable_config(focus.checkpoint)
     if config is None or config.has_decoder:
-        _set("target", focus.target)
-        st.text_input(
-            common("sidebar.target"),
-            key="sidebar target",
-            live=PAUSE,
-            placeholder=common("sidebar.target_placeholder"),
-            help=common("sidebar.target_help"),
-            on_change=_report,
-            args=("target",),
-        )
+        placeholder = common("sidebar.target_placeholder")
+        _shown(st.text_input, "target", focus.target, live=PAUSE, placeholder=placeholder)
     if config is None or config.has_encoder:
-        _set("pads", min(focus.pads, MAX_PADS))
-        st.number_input(
-            common("sidebar.pads"),
-            min_value=0,
-            max_value=MAX_PADS,
-            key="sidebar pads",
-            help=common("sidebar.pads_help"),
-            on_change=_report,
-            args=("pads",),
-        )
+        _shown(st.number_input, "pads", min(focus.pads, MAX_PADS), min_value=0, max_value=MAX_PADS)
 
 
 def _language(focus: Focus) -> None:
     """Draw the languages by their codes, next to the presenter's switch."""
     names = languages()
     if len(names) > 1:
-        st.session_state["sidebar language"] = focus.language  # nothing is being typed here that this could overwrite
-        st.segmented_control(
-            common("sidebar.language"),
-            list(names),
-            format_func=str.upper,
-            key="sidebar language",
-            width="content",
-            label_visibility="collapsed",
-            required=True,
-            wrap=True,
-            on_change=_report,
-            args=("language",),
-        )
+        look = {"width": "content", "label_visibility": "collapsed", "required": True, "wrap": True}
+        options = {"options": list(names), "format_func": str.upper, "help": ""}
+        _shown(st.segmented_control, "language", focus.language, **options, **look)
 
 
 def _presenter(focus: Focus) -> None:
-    st.session_state["sidebar presenter"] = bool(focus.presenter)
-    st.toggle(
-        common("sidebar.presenter"),
-        key="sidebar presenter",
-        help=common("sidebar.presenter_help"),
-        on_change=lambda: shared_focus.change(presenter=int(st.session_state["sidebar presenter"])),
-    )
+    _shown(st.toggle, "presenter", bool(focus.presenter), changes=lambda on: {"presenter": int(on)}, help="")
 
 
-def _set(name: str, value: object) -> None:
-    """Set a value only if it differs: setting it again would overwrite what is being typed."""
-    key = f"sidebar {name}"
-    if key not in st.session_state or st.session_state[key] != value:
-        st.session_state[key] = value
-
-
-def _report(name: str) -> None:
-    """Handle a choice; a message not made by our page may report that nothing is chosen, which is ignored."""
-    if (chosen := st.session_state[f"sidebar {name}"]) is not None:
-        shared_focus.change(**{name: chosen})
+def _shown(
+    widget: Callable[..., Any], name: str, value: object, *, label: str = "", help: str | None = None, **more: Any
+) -> None:
+    """Draw a widget of a field of the focus, called ``sidebar.<name>``, with ``sidebar.<name>_help``."""
+    help = common(f"sidebar.{help or name}_help") if help != "" else None
+    more = {"changes": name, "key": f"sidebar {name}", "help": help} | more
+    from_focus(widget, common(f"sidebar.{label or name}"), value=value, **more)
 
 
 def _use_example() -> None:

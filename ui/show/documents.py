@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from charts.documents.document import document
 from charts.documents.document_parts import Part
-from ui.words.figure_texts import browser_words
-from ui.words.texts import language
+from ui.words.texts import browser_words, language
 
 
 def document_of(

@@ -16,16 +16,13 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from charts.canvas.attention_maps import HeadChoice
-from charts.canvas.attention_overview import AnyHead, heads_of
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import loader_script
 from ui.shell.events import heard, one_of, whole_number, whole_numbers
 from ui.shell.focus import select
 from ui.shell.navigation import go_to
 from ui.shell.strip import choose_token
-from ui.words.figure_texts import browser_words
-from ui.words.texts import language
+from ui.words.texts import browser_words, language
 
 Location = Mapping[str, Any]  # the parts of a focus: stack, kind, layer, head, token
 _PICTURE = st.components.v2.component("glassformer_canvas", js=loader_script())
@@ -66,13 +63,8 @@ def show_mask_editor(figure: CanvasFigure, *, key: str, on_paint: Callable[[Stro
 
 def show_grid(figure: CanvasFigure, *, key: str, on_click: Callable[[Location], None] = _select) -> None:
     """Show all heads of all layers (``attention_grid``); a click selects a head on all pages."""
-    shown = frozenset(HeadChoice(tile["layer"], tile["head"]) for tile in figure.metadata["tiles"])
+    shown = frozenset((tile["layer"], tile["head"]) for tile in figure.metadata["tiles"])
     _mount(figure, "click", partial(read_head, shown=shown), on_click, key=key)
-
-
-def show_overview(figure: CanvasFigure, *, key: str, on_click: Callable[[Location], None] = _select) -> None:
-    """Show an ``attention_overview``; a click selects a head on all pages."""
-    _mount(figure, "click", partial(read_any_head, shown=frozenset(heads_of(figure))), on_click, key=key)
 
 
 def show_lines(figure: CanvasFigure, *, key: str, on_click: Callable[[int], None] = choose_token) -> None:
@@ -146,21 +138,10 @@ def read_stroke(value: object, shape: tuple[int, int]) -> Stroke | None:
     return Stroke(painted, value["allowed"]) if painted else None
 
 
-def read_head(value: object, shown: Collection[HeadChoice]) -> Location | None:
+def read_head(value: object, shown: Collection[tuple[int, int]]) -> Location | None:
     """Validate {"layer": …, "head": …} from a grid of these heads."""
     numbers = whole_numbers(value, ("layer", "head"))
-    return {"layer": numbers[0], "head": numbers[1]} if numbers and HeadChoice(*numbers) in shown else None
-
-
-def read_any_head(value: object, shown: Collection[AnyHead]) -> Location | None:
-    """Validate {"stack": …, "attention": …, "layer": …, "head": …} from a figure of these heads."""
-    numbers = whole_numbers(value, ("layer", "head"))
-    named = numbers and tuple(value.get(name) for name in ("stack", "attention"))
-    if not named or not all(isinstance(name, str) for name in named):
-        return None
-    stack, kind = named
-    place = AnyHead(stack, kind, *numbers)
-    return {"stack": stack, "kind": kind, "layer": numbers[0], "head": numbers[1]} if place in shown else None
+    return {"layer": numbers[0], "head": numbers[1]} if numbers in shown else None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
 from charts.toolkit.words import localize
 from ui.compute.loading import REPOSITORY
-from ui.compute.store import store
+from ui.compute.store import FIGURE, store
 from ui.shell.fragments import fragment
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.csv_files import as_csv
@@ -52,7 +52,6 @@ def show_figure(
     name: str,
     caption: str = "",
     alt: str = "",
-    on_select: Any = "ignore",
     room: int = 0,
     about: float = 0,
     narrow: Any = None,
@@ -64,9 +63,8 @@ def show_figure(
         name: Name of the exported files, hyphenated and unique on its page.
         caption: Markdown below the figure.
         alt: Description for readers who cannot see it; by default its caption.
-        on_select: A callback; the selection is then in the session's state under ``chart <name>``.
         room: Pixels that its text needs; in a narrower window the figure scrolls sideways.
-        about: Where in its width, 0…1, is what the page says of it, to which a narrower window scrolls first.
+        about: Horizontal position, 0…1, of what the page describes; a narrower window first scrolls there.
         narrow: A Plotly figure of its most important part, which a phone shows in its place; table and exports are
             those of the whole figure.
     """
@@ -80,14 +78,13 @@ def show_figure(
             st.plotly_chart(
                 figure,
                 key=f"chart {name}",
-                on_select=on_select,
                 alt=alt or None,
                 config={"displaylogo": False, "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2}},
             )
             if narrow is not None:
                 st.plotly_chart(narrow, key=f"chart {name} narrow", alt=alt or None, config={"displayModeBar": False})
         else:
-            st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
+            st.altair_chart(figure, key=f"chart {name}", alt=alt or None)
         _below(_keep(figure), kind=kind, name=name, caption=caption)
 
 
@@ -121,13 +118,13 @@ def _keep(figure: Any) -> str:
     # a digest names the figure and its size is counted; the figure itself is kept
     packed = pickle.dumps(figure, protocol=5)
     digest = blake2b(packed, digest_size=16).hexdigest()
-    store.get(digest, "figure", lambda: _Kept(figure, len(packed)))
+    store.get(digest, FIGURE, lambda: _Kept(figure, len(packed)))
     return digest
 
 
 @fragment
 def _below(digest: str, *, kind: str, name: str, caption: str) -> None:
-    """Draw the caption and, behind "…", table and exports, as a fragment that creates them only on demand."""
+    """Draw the caption and, under "…", table and exports, as a fragment that creates them only on demand."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         if caption:
             st.caption(caption)
@@ -142,7 +139,7 @@ def _below(digest: str, *, kind: str, name: str, caption: str) -> None:
 
 def _kept(digest: str) -> Any:
     """Return the figure of that name; if the store has dropped it, the page runs again and keeps it."""
-    kept: _Kept | None = store.known(digest, "figure")
+    kept: _Kept | None = store.known(digest, FIGURE)
     if kept is None:
         st.rerun()
     return kept.figure
@@ -261,44 +258,20 @@ def _source_of(thing: Callable | type) -> Source:
     return Source(code=textwrap.dedent("".join(lines)).strip(), file=shown.as_posix(), line=max(1, line))
 
 
+@fragment
 def show_code(name: str, code: Callable[[], str], *things: Callable | type) -> None:
-    """Show, in one fold, Python that gives the page's numbers, and the source of what it calls.
+    """Show, in one collapsible part, Python that computes the page's numbers, and the source of its calls.
 
-    It is not shown during a presentation. ``name`` is unique on the page.
+    The code is sent to the browser on demand, since highlighting it takes a second, and not during a presentation.
+    ``name`` is unique on the page.
     """
-
-    def whole() -> str:
-        return "\n\n\n".join((code(), *map(_with_place, things)))
-
-    _collapsed_code("show.code", ":material/terminal:", whole, name=name)
-
-
-def show_source(*things: Callable | type) -> None:
-    """Show the code that computed what is on the page, collapsed; not during a presentation."""
-    name = "-".join(thing.__qualname__ for thing in things)
-    _collapsed_code("show.source", ":material/code:", lambda: "\n\n\n".join(map(_with_place, things)), name=name)
-
-
-def show_snippet(name: str, code: str | Callable[[], str]) -> None:
-    """Show Python that reproduces a number outside the app, beginning with ``p.preamble``.
-
-    It is not shown during a presentation. ``name`` is unique on the page.
-    """
-    _collapsed_code(
-        "show.snippet", ":material/terminal:", code if callable(code) else lambda: code, name=f"snippet-{name}"
-    )
+    if is_presenting():
+        return
+    with st.expander(common("show.code"), icon=":material/terminal:", key=f"code {name}", on_change="rerun") as fold:
+        if fold.open:
+            st.code("\n\n\n".join((code(), *map(_with_place, things))), language="python")
 
 
 def _with_place(thing: Callable | type) -> str:
     source = source_of(thing)
     return f"# {source.file}, line {source.line}\n{source.code}"
-
-
-@fragment
-def _collapsed_code(label: str, icon: str, code: Callable[[], str], *, name: str) -> None:
-    """Show code that is sent to the browser on demand, since highlighting it takes a second."""
-    if is_presenting():
-        return
-    with st.expander(common(label), icon=icon, key=f"code {name}", on_change="rerun") as fold:
-        if fold.open:
-            st.code(code(), language="python")

@@ -69,7 +69,7 @@ def search(terms: Iterable[Term], query: str) -> tuple[Term, ...]:
 def with_links(sentences: Sequence[str], terms: Collection[Term]) -> list[str]:
     """Link the first use of each term in ``sentences`` to its entry, with the definition as a tooltip.
 
-    What is code, bold, a formula or a link already stays as it is.
+    Text that is already code, bold, a formula or a link stays unchanged.
     """
     return list(_linked(tuple(sentences), tuple([term.key for term in terms]), texts.ROOT, texts.language()))
 
@@ -133,6 +133,6 @@ def _link(words: str, term: Term) -> str:
 
 
 def _fold_case(text: str) -> str:
-    """Lower case, without accents and with straight apostrophes."""
+    """Return a text in lower case, without accents and with straight apostrophes."""
     parts = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     return "".join(part for part in parts if not unicodedata.combining(part))

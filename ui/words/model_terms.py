@@ -6,8 +6,14 @@ from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
 from transformer.attention import MultiHeadAttention
 from transformer.embedding import Embedding
-from transformer.guests.output_heads import TokenHead
-from ui.words.texts import PageText
+from transformer.guests.read_out import ReadOut
+from transformer.runs.next_sentence import NextSentenceAnswer
+from ui.words.texts import Marked, common_md
+
+
+def next_sentence_line(found: NextSentenceAnswer) -> Marked:
+    """Return the class of a pair of sentences and its probability, as Markdown."""
+    return common_md(f"next_sentence.{found.name}", probability=found.probability)
 
 
 def embedding_scale(embedding: Embedding, width: int) -> str:
@@ -26,23 +32,13 @@ def output_bias(model: nn.Module) -> str:
     return " + b_O" if any(attention.output_projection.bias is not None for attention in attentions) else ""
 
 
-def rotary_words(text: PageText, key: str, factor: float, **values: object) -> str:
-    """Return the Attention page's sentence ``key`` about rotated queries.
-
-    If the rotation also multiplies, another sentence is added. ``text`` is that of the page, ``factor`` the attention
-    factor of scaled frequencies, 1 if there is none.
-    """
-    formatted = text[key].format(**values)
-    return formatted if factor == 1 else f"{formatted} {text['arithmetic_factor'].format(factor=three_digits(factor))}"
-
-
-def logits_formula(projection: nn.Module, h: str, matrix: str) -> str:
+def logits_formula(found: ReadOut, h: str, matrix: str) -> str:
     """Return the logits of a row ``h`` as LaTeX: ``h`` times ``matrix``, with other models' further steps."""
-    if isinstance(projection, TokenHead):
+    if found.kind == "token head":
         return rf"\text{{norm}}\big(f({h}\, W_1 + b_1)\big)\, {matrix} + c"
-    scale, cap = getattr(projection, "scale", 1.0), getattr(projection, "cap", None)
+    scale, cap = found.scale, found.cap
     logits = (rf"{latex_notation(three_digits(scale))}\, " if scale != 1 else "") + rf"{h}\, {matrix}"
-    logits += " + b" if projection.bias is not None else ""
+    logits += " + b" if found.projection.bias is not None else ""
     return (
         logits
         if cap is None

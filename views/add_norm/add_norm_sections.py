@@ -1,16 +1,22 @@
 """The sections of Add & Norm: one token's vector, the numbers of its norm, the residual stream."""
 
+from collections.abc import Sequence
 from dataclasses import astuple
 from functools import partial
 
 import numpy as np
+import plotly.graph_objects as go
 import streamlit as st
 
-from charts.figures.norm_figures import gain_and_bias, norm_statistics, position_distribution
-from charts.figures.residual_figures import residual_growth, sublayer_contribution
+from charts.figures.bars import Bars, Panel, Points, small_multiples
+from charts.figures.curves import Curve, curves
+from charts.figures.distributions import distributions
+from charts.figures.heat_maps import HeatMap, heat_maps
 from charts.figures.vector_strips import ON_A_PHONE, READABLE, Strip, beyond, limit_of, vector_strips
+from charts.toolkit import style
+from charts.toolkit.axes import Axis
 from charts.toolkit.numbers import latex_notation, number
-from charts.toolkit.words import localize
+from charts.toolkit.words import localize, say
 from transformer.layers import norms
 from transformer.layers.residual_stream import additions, contributions, stream_lengths
 from ui.page.page import Page
@@ -21,6 +27,7 @@ from ui.words.texts import common
 
 ROOM = 640  # pixels that the numbers of a row need; in a narrower window the figure scrolls
 ROWS = 8  # of the table of one token's numbers
+_NUMBERED = 10  # tokens up to which the cells of updates show their numbers
 EXACT = "%.9g"  # enough digits to restore any float32
 FORMULAS = {  # where a norm is
     "pre": r"x_{\text{out}} = x + \text{SUBLAYER}\big(\text{NORM}(x)\big)",
@@ -147,14 +154,21 @@ def statistics(p: Page, norm: str) -> None:
     """Draw mean and standard deviation of every token, before and after the norm."""
     after = p.option("after", ("normalized", "output"), key="norm after", label_visibility=labels())
     found, label = p.calc(norms.norm_statistics, p.trace, norm, after=after, name="found"), p.words(f"after.{after}")
-    figure = norm_statistics(
-        found.mean_before,
-        std_before=found.std_before,
-        mean_after=found.mean_after,
-        std_after=found.std_after,
-        tokens=p.trace.tokens(p.focus.stack),
-        after=label,
-    )
+    panels = []
+    spreads = (0, 1.1 * max(found.std_before.max(), found.std_after.max()))
+    for name, before, now, limits in (
+        (say("names.mean"), found.mean_before, found.mean_after, None),
+        (say("add_norm.standard_deviation"), found.std_before, found.std_after, spreads),
+    ):
+        points = [
+            Points(values, style.lines("%{x}", f"{name}, {state}"), state, colour, symbol)
+            for values, state, colour, symbol in (
+                (before, say("names.before"), style.CATEGORICAL[1], "circle-open"),
+                (now, label, style.CATEGORICAL[0], "circle"),
+            )
+        ]
+        panels.append(Panel(points, name, name, limits, joined=True, height=118))
+    figure = small_multiples(panels, along=Axis(say("names.token"), p.trace.tokens(p.focus.stack).displays))
     caption = p.md("statistics_caption", width=p.checkpoint.config.d_model, after=label)
     alt = p.words("statistics_alt", norm=norms.norm_kind(p.checkpoint, norm))
     show_figure(figure, name="layer-norm-statistics", caption=caption, alt=alt)
@@ -166,7 +180,17 @@ def parameters(p: Page, norm: str) -> None:
     gain, bias, _ = p.calc(norms.norm_parameters, p.checkpoint, norm, name="gain_bias_epsilon")
     caption = p.md("parameters_caption_rms" if bias is None else "parameters_caption")
     alt = p.words("parameters_alt", norm=norms.norm_kind(p.checkpoint, norm))
-    show_figure(gain_and_bias(gain, bias=bias), name="layer-norm-parameters", caption=caption, alt=alt)
+    dimension = say("dimension", dimension="%{x}")
+    panels = [
+        Panel([Bars(values, style.lines(dimension, letter), signed=True, start=start, texts=())], letter, name,
+              height=150)
+        for letter, values, start, name in (
+            ("γ", gain, 1.0, say("add_norm.gamma")), ("β", bias, 0.0, say("add_norm.beta"))
+        )
+        if values is not None
+    ]  # fmt: skip
+    figure = small_multiples(panels, along=Axis(say("dimension_axis", n=len(gain))))
+    show_figure(figure, name="layer-norm-parameters", caption=caption, alt=alt)
     formula(p, norm)
 
 
@@ -195,8 +219,15 @@ def arithmetic(p: Page, norm: str) -> None:
             "textbook", difference=number(f"{steps.textbook_difference:.2g}"), epsilon=number(f"{steps.epsilon:g}"),
             root=number(f"{steps.epsilon**0.5:.2g}"), std=steps.std,
         )  # fmt: skip
+    panels = {
+        say(
+            name, token=style.escape(token), norm=kind, after=p.words("after.output"),
+            mean=style.three_digits(float(values.mean())), std=style.three_digits(float(values.std())),
+        ): values
+        for name, values in (("add_norm.before_norm", steps.x), ("add_norm.after_norm", steps.output))
+    }  # fmt: skip
     show_figure(
-        position_distribution(steps.x, after=steps.output, token=token, after_name=p.words("after.output"), norm=kind),
+        distributions(panels, place=say("dimension", dimension="%{customdata}"), across=say("names.value")),
         name="one-token-before-and-after",
         caption=p.md(of_kind(p, norm, "distribution_caption"), width=width, token=token),
         alt=p.words("distribution_alt", norm=kind),
@@ -238,9 +269,8 @@ def tex(value: float) -> str:
 def formula(p: Page, norm: str) -> None:
     """Write where this norm is and what it computes, with the shapes of this sentence."""
     place, kind, config = norms.place_of_norm(norm), norms.norm_kind(p.checkpoint, norm), p.checkpoint.config
-    block = getattr(config, "block", "sequential")
     say_order(p)
-    latex = FORMULAS.get(place) or FORMULAS[config.norm if block == "sequential" else block]
+    latex = FORMULAS.get(place) or FORMULAS[config.norm if config.block == "sequential" else config.block]
     words = {"ATTENTION": "self_attention_norm", "FEED": "feed_forward_norm"}
     if "SUBLAYER" in latex:
         words["SUBLAYER"] = place.replace("_output_norm", "_norm")
@@ -259,14 +289,14 @@ def formula(p: Page, norm: str) -> None:
 def say_order(p: Page) -> None:
     """State where the norms of this model are, and the order of its layers' updates if it is unusual."""
     p.say(p.checkpoint.config.norm)
-    if (block := getattr(p.checkpoint.config, "block", "sequential")) != "sequential":
+    if (block := p.checkpoint.config.block) != "sequential":
         p.say(block)
 
 
 def residual_stream(p: Page, _norm: str) -> None:
     """Draw the growth of the residual stream, and check the identity."""
     stack, token, order = p.focus.stack, p.focus.token, p.checkpoint.config.norm
-    sums = p.calc(additions, p.trace, stack, token, norm=order, name="sums", shows=("",))
+    sums = p.calc(additions, p.trace, stack, token, name="sums", shows=("",))
     tokens = p.trace.tokens(stack)
     said = p.md(
         "identity", count=len(sums), stack=common(f"focus.{stack}"),
@@ -277,7 +307,7 @@ def residual_stream(p: Page, _norm: str) -> None:
     st.markdown(f"{said} {p.md('identity_post')}" if order == "post" else said)
     steps, lengths = p.calc(stream_lengths, p.trace, stack, name="steps_and_lengths")
     show_figure(
-        residual_growth(lengths, steps=steps, tokens=tokens, highlighted=token),
+        growth(lengths, list(map(localize, steps)), tokens.labels, token),
         name="residual-stream-growth",
         caption=p.md("growth_caption_post" if order == "post" else "growth_caption"),
         alt=p.words("growth_alt"),
@@ -287,9 +317,43 @@ def residual_stream(p: Page, _norm: str) -> None:
     p.table(rows, name="residual-identity", caption=p.md("identity_caption", token=token_of(p)))
 
 
+def growth(lengths: np.ndarray, steps: Sequence[str], labels: Sequence[str], chosen: int) -> go.Figure:
+    """Draw the length of every token's vector after each step, that of one token in colour, and the mean."""
+    length, drawn = say("add_norm.length", length=style.exact("y")), []
+    for index in [*(index for index in range(len(labels)) if index != chosen), chosen]:
+        label, is_chosen = style.escape(labels[index]), index == chosen
+        drawn.append(
+            Curve(
+                label if is_chosen else say("add_norm.each_other_token"), lengths[:, index],
+                (f"{label} %{{x}}", length),
+                colour=style.CHOSEN if is_chosen else style.QUIET, dash="solid", width=3 if is_chosen else 1.5,
+                marker=6 * is_chosen,
+            )
+        )  # fmt: skip
+    mean = say("add_norm.mean_all_tokens"), lengths.mean(axis=1), (say("add_norm.mean_at", place="%{x}"), length)
+    drawn.append(Curve(*mean, colour=style.BAR, dash="dash", width=3, marker=6))
+    across = say("add_norm.after_which_step")
+    return curves(
+        drawn, x=range(len(steps)), across=across, up=say("add_norm.vector_length"), height=440,
+        xaxis=style.label_axis(steps, title=across), yaxis={"rangemode": "tozero"},
+    )  # fmt: skip
+
+
 def sublayer_updates(p: Page, _norm: str) -> None:
     """Draw size and cosine of every update for every token."""
     sublayers, ratio, cosine = p.calc(contributions, p.trace, p.focus.stack, name="updates")
     tokens = p.trace.tokens(p.focus.stack)
-    figure = sublayer_contribution(ratio, cosine=cosine, sublayers=sublayers, tokens=tokens)
+    at = "%{y}, %{x}"
+    figure = heat_maps(
+        [
+            HeatMap(
+                say("add_norm.relative_length"), ratio, style.lines(at, say("add_norm.update_ratio")), signed=False
+            ),
+            HeatMap(say("add_norm.direction_cosine"), cosine, style.lines(at, say("add_norm.cosine")), limit=1.0),
+        ],
+        rows=Axis(say("names.sub_layer"), list(map(localize, sublayers))),
+        columns=Axis(say("names.token"), tokens.displays),
+        row_height=28,
+        numbers=_NUMBERED,
+    )
     show_figure(figure, name="sublayer-updates", caption=p.md("updates_caption"), alt=p.words("updates_alt"))

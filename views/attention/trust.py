@@ -1,13 +1,11 @@
-"""Faithfulness of the map: attribution of the output, and the effect of removing one edge."""
+"""Faithfulness of the map: what the output depends on, token by token, beside the row of the head."""
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
+from charts.figures.aligned_measures import MAX_NUMBERS, NAMES, ROOM, aligned_measures
 from charts.toolkit.numbers import number
-from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import say
-from transformer.attention_maps.rollout import attention_rollout
 from transformer.attribution.attention_trust import (
     Aligned,
     InputAttributions,
@@ -16,20 +14,14 @@ from transformer.attribution.attention_trust import (
     input_attributions,
     n_passes,
 )
-from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
-from transformer.attribution.leave_one_out import remove_each
 from transformer.predictions.answer_probabilities import prediction_rows
-from transformer.predictions.quantity import QUANTITIES, Quantity, quantity_of
-from transformer.runs.attention_view import AttentionView
-from ui.compute.jobs import jobs
+from transformer.predictions.target import QUANTITIES, Target, quantity_of
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.choice import chosen_option, one_of
-from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
+from ui.show.figures import show_figure
 from ui.words.model_terms import embedding_scale
-from ui.words.texts import as_plain, common, page_texts
-from views.attention.attention_view_model import AttentionViewModel
-from views.attention.trust_figure import MAX_NUMBERS, NAMES, ROOM, aligned_measures
+from ui.words.texts import number_text
+from views.attention.attention_sections import Shown
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
@@ -37,35 +29,41 @@ _LARGE_ERROR = 0.05  # as a share of the total change
 _FIGURE = "attention-and-answer"
 
 
-def trust(p: Page, shown: AttentionViewModel) -> None:
+def trust(p: Page, shown: Shown) -> None:
     """Draw the choice of the output and the method's settings, all measures token by token, and the check."""
-    st.markdown(p.text["trust_intro"])
-    view = shown.view
-    row = _answer_row(p, view)
+    p.say("trust_intro")
+    row = _answer_row(p, shown)
     if row is None:
-        st.info(p.text["trust_nothing"], icon=":material/info:")
+        p.say("trust_nothing", icon="info")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"])
-        starts_help = p.text["trust_start_help"]
-        baseline = chosen_option(p.text, "trust_baseline", _baselines(p), key="trust_baseline", help=starts_help)
+        of = p.option("trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"])
+        help = p.text["trust_start_help"]
+        baseline = p.option("trust_baseline", _baselines(p), key="trust_baseline", help=help)
         steps = choice.buttons(p.text["trust_steps"], _STEPS, default=64, key="trust_steps")
-    quantity = quantity_of(p.trace, row=row, of=of)
-    found = _found(p, quantity, baseline, steps)
+    quantity = p.calc(quantity_of, p.trace, row=row, of=of, name="quantity")
+    found = _attributions(p, quantity, baseline, steps)
     if found is None:
         return
-    aligned = compare_with_attention(p.trace, view, found, head=p.focus.head, query=p.focus.token)
-    st.markdown(_in_words(p, view, aligned, quantity))
+    aligned = p.calc(
+        compare_with_attention, p.trace, shown.view, found, head=shown.head, query=shown.row,
+        name="measures", shows=(".measures",),
+    )  # fmt: skip
+    _claim(p, shown, aligned, quantity)
     _draw(p, aligned, quantity, name=_FIGURE)
     if len(quantity.read) > 1:
         other = "encoder" if aligned.tokens is not p.trace.source else "decoder"
-        st.markdown(p.text[f"trust_other_{other}"].format(answer=as_plain(quantity.display)))
-        _draw(p, compare_without_attention(found, other), quantity, name=f"{_FIGURE}-other")
+        p.say(f"trust_other.{other}", answer=quantity.display)
+        beside = p.calc(compare_without_attention, found, other, name="other")
+        _draw(p, beside, quantity, name=f"{_FIGURE}-other")
     _completeness(p, found, quantity)
-    st.markdown(p.text["trust_caution"])
-    show_formula(p.text["trust_formula"], caption=_shapes(p, quantity, found))
-    _snippet(p, found, row=row)
-    show_source(attention_rollout, gradient_times_input, integrated_gradients, remove_each)
+    p.say("trust_caution")
+    table = p.checkpoint.model.get_submodule(next(iter(quantity.read))).embedding
+    p.formula(
+        p.text["trust_formula"], "trust_shapes", answer=quantity.display, steps=found.integrated.n_steps,
+        tokens=" + ".join(str(len(read)) for read in quantity.read.values()),
+        width=next(table.table.parameters()).shape[-1], scale=embedding_scale(table, p.checkpoint.config.d_model),
+    )  # fmt: skip
 
 
 def _baselines(p: Page) -> tuple[str, ...]:
@@ -73,154 +71,90 @@ def _baselines(p: Page) -> tuple[str, ...]:
     return tuple(name for name in _BASELINES if name != "pad" or p.checkpoint.special.pad is not None)
 
 
-def _answer_row(p: Page, view: AttentionView) -> int | None:
+def _answer_row(p: Page, shown: Shown) -> int | None:
     """Return the row of the logits: in a decoder the focused one, else the blank that was chosen."""
-    if view.stack == "decoder":
-        return p.focus.token
+    if shown.view.stack == "decoder":
+        return shown.row
     question = prediction_rows(p.trace)
     if p.checkpoint.config.n_classes or not question.rows:
         return question.rows[0] if question.rows else None
-    name = p.trace.prediction.labels.__getitem__
-    own = view.stack == question.logits.partition(".")[0] and p.focus.token in question.rows
-    first = question.rows.index(p.focus.token) if own else 0
-    owner = (p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, p.focus.token)
-    words = [text["trust_answer_at"] for text in page_texts(p.text.name)]
-    called = {row: [said.format(word=name(row), position=row) for said in words] for row in question.rows}
-    return one_of(
-        p.text["trust_answer"],
-        called,
-        question.rows[first],
-        key="trust_answer",
-        owner=owner,
-        in_list=True,
-        help=p.text["trust_answer_help"],
-        width=320,
-    )
+    own = shown.view.stack == question.logits.partition(".")[0] and shown.row in question.rows
+    names = {row: number_text(row, p.trace.prediction.labels[row]) for row in question.rows}
+    return choice.select(
+        p.text["trust_answer"], question.rows, shown.row if own else question.rows[0], key="trust_answer",
+        owner=(p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, shown.row),
+        format_func=lambda row: names.get(row, row),
+        help=p.text["trust_answer_help"], width=320,
+    )  # fmt: skip
 
 
-def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttributions | None:
-    """Compute the attributions; ``None`` if the reader has stopped it: 256 tokens take half a minute."""
-    checkpoint = p.checkpoint
-    return jobs.result(
-        p.run,
-        ("attributions", quantity.row, quantity.id, quantity.of, baseline, steps),
-        lambda _: input_attributions(checkpoint, quantity, baseline=baseline, n_steps=steps),
-        doing=common("wait.trust"),
-        passes=n_passes(quantity, n_steps=steps),
-    )
+def _attributions(p: Page, quantity: Target, baseline: str, steps: int) -> InputAttributions | None:
+    return p.calc(
+        input_attributions, p.checkpoint, quantity, baseline=baseline, n_steps=steps, name="found", slow=True,
+        passes=n_passes(quantity, n_steps=steps), wait="wait.trust",
+        shows=(".integrated.total", ".integrated.difference"),
+    )  # fmt: skip
 
 
-def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity) -> str:
+def _claim(p: Page, shown: Shown, aligned: Aligned, quantity: Target) -> None:
     """Name the key of largest weight and the token that the output depends on most."""
-    labels = [as_plain(aligned.tokens.labels[place]) for place in aligned.positions]
+    labels = [aligned.tokens.labels[at] for at in aligned.positions]
     looked, missed = aligned["head"].values, aligned["leave_one_out"].values
     if not labels or np.isnan(missed).all():
-        return p.text["trust_words_alone"]
-    most = int(np.nanargmax(np.abs(missed)))
-    agreement = aligned["head"].agreement
-    answer, predicts = as_plain(quantity.display), view.stack == "decoder"
-    word = answer if predicts else as_plain(view.query.labels[p.focus.token])
-    return p.text["trust_words"].format(
-        row=p.text["trust_row_predicts" if predicts else "trust_row"].format(word=word),  # as in the map above
-        looked=labels[int(np.argmax(looked))],
-        share=three_digits(float(looked.max())),
-        answer=answer,
-        missed=labels[most],
-        change=signed(-float(missed[most])),
-        unit=p.text[f"trust_unit_{quantity.of}"],
+        p.say("trust_words_alone")
+        return
+    most, agreement = int(np.nanargmax(np.abs(missed))), aligned["head"].agreement
+    is_decoder = shown.view.stack == "decoder"
+    p.say(
+        "trust_words_predicting" if is_decoder else "trust_words",
+        word=shown.view.query.labels[shown.row], looked=labels[int(np.argmax(looked))], share=float(looked.max()),
+        answer=quantity.display, missed=labels[most], change=-float(missed[most]),
+        unit=p.text["trust_of"][quantity.of],
         agreement=number(f"{agreement:.2f}") if np.isfinite(agreement) else "–",
-    )
+    )  # fmt: skip
 
 
-def _draw(p: Page, aligned: Aligned, quantity: Quantity, *, name: str) -> None:
+def _draw(p: Page, aligned: Aligned, quantity: Target, *, name: str) -> None:
     if not aligned.positions:
         return
     room = ROOM * len(aligned.positions) if len(aligned.positions) <= MAX_NUMBERS else 0
-    names = {**NAMES, "head": p.text["trust_head"].format(head=p.focus.head)}
-    show_figure(
-        aligned_measures(
-            aligned,
-            answer=say("attention.quoted_token", token=quantity.display),
-            unit=p.text[f"trust_unit_{quantity.of}"],
-            names=names,
-        ),
-        name=name,
-        caption=p.text["trust_caption"] if name == _FIGURE else "",
-        alt=p.text["trust_alt"],
-        room=max(room, 250) + 220,
+    figure = aligned_measures(
+        aligned,
+        answer=say("attention.quoted_token", token=quantity.display),
+        unit=p.text["trust_of"][quantity.of],
+        names={**NAMES, "head": say("names.numbered_head", head=p.focus.head)},
     )
+    caption = p.md("trust_caption") if name == _FIGURE else ""
+    show_figure(figure, name=name, caption=caption, alt=p.text["trust_alt"], room=max(room, 250) + 220)
 
 
-def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None:
-    text, whole = p.text, found.integrated
-    st.markdown(
-        text["complete"].format(
-            total=signed(whole.total),
-            value=signed(whole.value),
-            start=signed(whole.baseline_value),
-            difference=signed(whole.difference),
-            error=signed(whole.error),
-            steps=whole.n_steps,
-            slope=signed(found.gradient.total),
-        )
-    )
+def _completeness(p: Page, found: InputAttributions, quantity: Target) -> None:
+    whole = found.integrated
+    p.say(
+        "complete", total=whole.total, value=whole.value, start=whole.baseline_value, difference=whole.difference,
+        error=whole.error, steps=whole.n_steps, slope=found.gradient.total,
+    )  # fmt: skip
     moved = sum(float(np.abs(part).sum()) for part in (whole.source, whole.target) if part is not None)
     if abs(whole.error) > _LARGE_ERROR * max(moved, 1e-12):
-        st.warning(text["complete_large"], icon=":material/warning:")
-    if not choice.toggle(text["compare_baselines"], key="trust baselines"):
+        st.warning(p.text["complete_large"], icon=":material/warning:")
+    if not p.toggle("compare_baselines", key="trust baselines"):
         return
     rows = []
     for baseline in _baselines(p):
-        every = _found(p, quantity, baseline, whole.n_steps)
+        every = _attributions(p, quantity, baseline, whole.n_steps)
         if every is None:
             return
-        tokens = [
-            (value, stack, place) for stack in quantity.read for place, value in enumerate(_integrated(every, stack))
-        ]
-        _, stack, place = max(tokens, key=lambda token: abs(token[0]))
+        parts = {stack: every.rows(stack)["integrated_gradients"] for stack in quantity.read}
+        stack = max(parts, key=lambda stack: np.abs(parts[stack]).max())
+        integrated = every.integrated
         rows.append(
             {
-                text["column_baseline"]: text[f"trust_baseline_{baseline}"],
-                text["column_start"]: every.integrated.baseline_value,
-                text["column_difference"]: every.integrated.difference,
-                text["column_total"]: every.integrated.total,
-                text["column_error"]: every.integrated.error,
-                text["column_strongest"]: quantity.read[stack].labels[place],
+                "baseline": p.text["trust_baseline"][baseline],
+                "start": integrated.baseline_value,
+                "difference": integrated.difference,
+                "total": integrated.total,
+                "error": integrated.error,
+                "strongest": quantity.read[stack].labels[int(np.abs(parts[stack]).argmax())],
             }
         )
-    show_table(pd.DataFrame(rows), name="baselines", caption=text["compare_caption"])
-
-
-def _integrated(found: InputAttributions, stack: str) -> np.ndarray:
-    return found.rows(stack)["integrated_gradients"]
-
-
-def _shapes(p: Page, quantity: Quantity, found: InputAttributions) -> str:
-    tokens = " + ".join(str(len(read)) for read in quantity.read.values())
-    table = p.checkpoint.model.get_submodule(next(iter(quantity.read))).embedding
-    return p.text["trust_shapes"].format(
-        tokens=tokens,
-        width=next(table.table.parameters()).shape[-1],
-        scale=embedding_scale(table, p.checkpoint.config.d_model),
-        steps=found.integrated.n_steps,
-        answer=as_plain(quantity.display),
-    )
-
-
-def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
-    focus, whole = p.focus, found.integrated
-    show_snippet(
-        "trust",
-        f"{p.preamble}\n"
-        "from views.attention.trust_figure import aligned_measures\n"
-        "from transformer.attribution.attention_trust import compare_with_attention, input_attributions\n"
-        "from transformer.predictions.quantity import quantity_of\n\n"
-        f'quantity = quantity_of(trace, row={row}, of="{whole.quantity.of}")\n'
-        f'found = input_attributions(checkpoint, quantity, baseline="{whole.baseline}", n_steps={whole.n_steps})\n'
-        f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
-        f"rows = compare_with_attention(trace, view, found, head={focus.head}, query={focus.token})\n"
-        f"print(found.integrated.total, found.integrated.difference)  # {whole.total:.6g} {whole.difference:.6g}\n"
-        "for measure in rows.measures:\n"
-        "    print(measure.name, measure.agreement, measure.values)\n"
-        "figure = aligned_measures(rows)  # figure.show() draws it\n",
-    )
+    p.table(rows, name="baselines", caption=p.md("compare_caption"))

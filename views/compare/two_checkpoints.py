@@ -1,48 +1,46 @@
-"""One sentence on two checkpoints: A's head and the most similar head of B; or two files of one model."""
+"""One sentence on several checkpoints: similar heads, two files, three kinds of model."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 import transformer
+from charts.canvas.attention_maps import attention_map
 from charts.toolkit.head_names import head_name
-from charts.toolkit.style import three_digits
+from transformer.config import KINDS
 from transformer.files.layout import shown_name
-from transformer.files.model_card import began_as, card_of
-from transformer.predictions.comparison import align, alike_heads
+from transformer.files.model_card import card_of, starting_checkpoint
+from transformer.heads.head_roles import sentence_roles
+from transformer.interventions.compared_runs import (
+    AlikeHeads,
+    attention_of_sentence,
+    heads_like,
+    next_tokens,
+    of_one_model,
+    of_one_shape,
+)
+from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.loading import (
+    checkpoint_names,
     checkpoint_path,
     checkpoints_folder,
     choosable_checkpoints,
     load_checkpoint,
-    load_trace,
     readable_config,
 )
-from ui.lab.experiments import experiment_beside, experiment_with
 from ui.page.page import Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.choice import one_of
 from ui.shell.offers import offer
 from ui.shell.presentation.presenter import is_presenting
-from ui.show.drawings import Cell
-from ui.show.figures import show_snippet, show_source, show_table
-from ui.words.figure_texts import problem_text
-from ui.words.texts import as_plain, page_text, page_texts
-from views.compare.compare_view_model import (
-    AlikeHeads,
-    CompareViewModel,
-    compare_view_model,
-    heads_like,
-    of_one_model,
-    of_one_shape,
-)
-from views.compare.run_comparison import heads_map, show_answers, show_maps, which_heads
+from ui.show.drawings import Cell, show_map
+from ui.words.texts import listed, page_text, page_texts, problem_text
+from views.compare.compare_sections import Side, answers, heads_map, map_height, maps, side, which_heads
 
 _PICKED = "picked"  # "layer.head"
 _OTHER = "other"
@@ -50,58 +48,59 @@ _OTHER = "other"
 _PAIRS = {"sharp": ("en-fr", "en-fr-sharp")}
 
 
-def checkpoints(p: Page) -> None:
+def two_checkpoints(p: Page) -> None:
     """Draw the choice of another checkpoint and the comparison with the one in focus."""
-    others = [name for name in choosable_checkpoints(p.focus.checkpoint) if name != p.focus.checkpoint]
+    own = p.focus.checkpoint
+    others = [name for name in choosable_checkpoints(own) if name != own]
     if not others:
-        p.nothing_to_show(
-            p.text["only_one"].format(name=as_plain(p.focus.checkpoint), folder=as_plain(str(checkpoints_folder())))
-        )
-    kin = _kin_of(p.checkpoint, others)
+        p.nothing_to_show(p.md("only_one", name=own, folder=str(checkpoints_folder())))
+    # Checkpoints of one root have heads that correspond one to one.
+    root = starting_checkpoint(p.checkpoint.card) or p.checkpoint.name
+    kin = [other for other in others if (starting_checkpoint(card_of(checkpoint_path(other))) or other) == root]
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
         about = {"help": p.text["other_help"], "width": 300, "format_func": shown_name}
         name = choice.select(p.text["other"], others, others[0], key=_OTHER, **about)
-        if names := ", ".join(f"**{other}**" for other in kin if other != name):
-            st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
+        if names := [other for other in kin if other != name]:
+            p.say("kin_other", small=True, name=own, others=listed(names))
     _offer_pairs(p, others, name)
     _ = p.trace  # before B, so that an error names A
     trace = trace_by(p, name)
     if trace is None:
         return
-    location = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
+    head = p.selected_head
     if of_one_model(p.checkpoint, trace.checkpoint):
         with controls:
             third = _choose_third(p, [other for other in others if other != name])
         found = [trace, *filter(None, [trace_by(p, third) if third else None])]
-        _packings(p, location, [one.checkpoint for one in found])
+        _packings(p, head, [one.checkpoint for one in found])
         return
-    alike = heads_like(location, p.trace, trace)
-    of_kin = name in kin and not alike.is_other_kind and _has(alike, location)
-    layer, head = _picked((p.focus, name), location[2:] if of_kin else alike.best, alike)
-    other = Head(alike.stack, alike.kind, layer, head)
-    shown = compare_view_model([experiment_beside(p.run, trace.run)], location, others=[other], whole=False)
-    show_answers(p, shown)
-    _say_what_is_compared(p, shown, alike)
-    show_maps(p, shown)
+    alike = p.calc(heads_like, head, p.trace, trace, name="alike", shows=(".best", ".distances"))
+    layers, heads = alike.distances.shape
+    of_kin = name in kin and not alike.is_other_kind and head.layer < layers and head.head < heads
+    places = {(layer, one): [f"{layer}.{one}"] for layer in range(layers) for one in range(heads)}
+    best = head[2:] if of_kin else alike.best
+    other = Head(alike.stack, alike.kind, *choice.read_option(_PICKED, places, best, owner=(p.focus, name)))
+    sides = [side(p, *each, attention_of_sentence) for each in (("A", p.trace, head), ("B", trace, other))]
+    answers(p, sides, [p.calc(Experiment, p.trace, trace, name="found")], [own, name])
+    _say_what_is_compared(p, name, alike, sides)
+    maps(p, sides)
     if of_kin:
-        st.caption(p.text["kin_same"].format(head=head_name(location.layer, location.head)))
-    _alike_heads(p, shown, alike)
-    code_of_checkpoints(p, [name])
+        p.say("kin_same", small=True, head=head_name(head.layer, head.head))
+    _alike_heads(p, head, other, alike)
 
 
 def _offer_pairs(p: Page, others: Sequence[str], name: str) -> None:
     """Offer the pairs of checkpoints that answer a question, and explain the chosen pair."""
-    here = {p.focus.checkpoint, *others}
-    pairs = {p.text["checkpoint_pair"][key]["label"]: key for key, pair in _PAIRS.items() if here.issuperset(pair)}
+    here, texts = {p.focus.checkpoint, *others}, p.text["checkpoint_pair"]
+    pairs = {texts[key]["label"]: key for key, pair in _PAIRS.items() if here.issuperset(pair)}
     if not pairs:
         return
     shown = next((label for label, key in pairs.items() if {*_PAIRS[key]} == {p.focus.checkpoint, name}), None)
-    take = partial(_take_pair, pairs)
-    label = p.text["checkpoint_pairs"]
-    offer(label, list(pairs), key="compare checkpoint pair", chosen=shown, take=take, show_label=not is_presenting())
+    more = {"key": "compare checkpoint pair", "take": partial(_take_pair, pairs), "show_label": not is_presenting()}
+    offer(p.text["checkpoint_pairs"], list(pairs), chosen=shown, **more)
     if shown and not is_presenting():
-        st.caption(p.text["checkpoint_pair"][pairs[shown]]["shows"])
+        st.caption(texts[pairs[shown]]["shows"])
 
 
 def _take_pair(pairs: Mapping[str, str], label: str) -> None:
@@ -115,66 +114,37 @@ def trace_by(p: Page, name: str) -> Trace | None:
     try:
         checkpoint = load_checkpoint(name)
         pads = p.focus.pads if checkpoint.config.has_encoder else 0
-        return load_trace(Run(checkpoint, p.sentence_for(name), source_pads=pads, strategy=p.run.strategy))
+        run = Run(checkpoint, p.sentence_for(name), source_pads=pads, strategy=p.run.strategy)
+        return p.trace_of(run, checkpoint=f"transformer.load({p.place_of(name)!r})")
     except (transformer.CheckpointError, transformer.InputError, transformer.NotFiniteError, OSError) as error:
-        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(problem_text(error)))
-        st.warning(message, icon=":material/edit:")
+        st.warning(p.md("other_wrong", name=name, message=problem_text(error)), icon=":material/edit:")
         return None
 
 
-def _kin_of(checkpoint: transformer.Checkpoint, others: Sequence[str]) -> list[str]:
-    """Return checkpoints trained from the same weights, whose heads correspond one to one."""
-    root = began_as(checkpoint.card) or checkpoint.name
-    return [other for other in others if (began_as(card_of(checkpoint_path(other))) or other) == root]
-
-
-def _has(alike: AlikeHeads, location: Head) -> bool:
-    n_layers, n_heads = alike.distances.shape
-    return location.layer < n_layers and location.head < n_heads
-
-
-def _say_what_is_compared(p: Page, shown: CompareViewModel, alike: AlikeHeads) -> None:
-    notes = []
+def _say_what_is_compared(p: Page, name: str, alike: AlikeHeads, sides: Sequence[Side]) -> None:
     if alike.is_other_kind:
-        notes.append(
-            p.text["no_tokens" if alike.exists else "no_attention"].format(
-                name=as_plain(shown.sides[1].name),
-                kind=p.text["kind_{}_{}".format(*alike.wanted)],
-                other=p.text[f"kind_{alike.stack}_{alike.kind}"],
-            )
-        )
-    if any(side.is_cut for side in shown.sides):
-        notes.append(p.text["sentence_only"])
-    if notes:
-        st.caption(" ".join(notes))
+        kinds = {"kind": "kind_{}_{}".format(*alike.wanted), "other": f"kind_{alike.stack}_{alike.kind}"}
+        names = {key: p.text[kind] for key, kind in kinds.items()}
+        p.say("no_tokens" if alike.exists else "no_attention", small=True, name=name, **names)
+    if any(side.trace.checkpoint.config.kind == "decoder-only" for side in sides):
+        p.say("sentence_only", small=True)
 
 
-def _alike_heads(p: Page, shown: CompareViewModel, alike: AlikeHeads) -> None:
+def _alike_heads(p: Page, head: Head, other: Head, alike: AlikeHeads) -> None:
     """Draw the distance of every head of B from A's; a click shows that head next to A's."""
     if not alike.is_known:
-        st.markdown(p.text["heads_none"])
+        p.say("heads_none")
         return
-    best = alike.best
-    st.markdown(
-        p.text["alike_intro"].format(
-            head=head_name(shown.location.layer, shown.location.head),
-            best=head_name(*best),
-            largest=three_digits(float(alike.distances.max())),
-            value=three_digits(float(alike.distances[best])),
-        )
-    )
-    heads_map(p, alike.distances, key="compare alike", selected=shown.sides[1].location[2:], on_click=_pick)
+    numbers = {"largest": float(alike.distances.max()), "value": float(alike.distances[alike.best])}
+    p.say("alike_intro", head=head_name(head.layer, head.head), best=head_name(*alike.best), **numbers)
+    heads_map(p, alike.distances, key="compare alike", selected=other[2:], on_click=_pick)
 
 
 def _pick(cell: Cell) -> None:
     choice.put(_PICKED, f"{cell.query}.{cell.key}")
 
 
-def _picked(question: tuple, best: tuple[int, int], alike: AlikeHeads) -> tuple[int, int]:
-    """Return the head of B to show: the clicked one if the question is the same, else the most similar."""
-    n_layers, n_heads = alike.distances.shape
-    places = {(layer, head): [f"{layer}.{head}"] for layer in range(n_layers) for head in range(n_heads)}
-    return choice.read_option(_PICKED, places, best, owner=question)
+# ---- files of one model ---------------------------------------------------------------------------------------------
 
 
 def _choose_third(p: Page, others: Sequence[str]) -> str:
@@ -182,64 +152,93 @@ def _choose_third(p: Page, others: Sequence[str]) -> str:
     alike = [name for name in others if (found := readable_config(name)) and of_one_shape(p.checkpoint.config, found)]
     if not alike:
         return ""
-    names = {
-        "": [text["third_none"] for text in (p.text, *page_texts(p.text.name))],
-        **{name: [name] for name in alike},
-    }
-    help = p.text["third_help"]
-    return one_of(p.text["third"], names, "", key="compare_third", in_list=True, help=help, width=300)
+    none = [text["third_none"] for text in (p.text, *page_texts(p.name))]
+    more = {"key": "compare_third", "in_list": True, "help": p.text["third_help"], "width": 300}
+    return one_of(p.text["third"], {"": none, **{name: [name] for name in alike}}, "", **more)
 
 
-def _packings(p: Page, location: Head, others: Sequence[transformer.Checkpoint]) -> None:
-    """Compare all files of one model on the tokens of A: one head, all heads, roles, next tokens."""
-    shown = compare_view_model([experiment_with(p.run, checkpoint=other) for other in others], location)
-    show_answers(p, shown)
-    show_maps(p, shown)
-    _roles(p, shown)
-    _next_tokens(p, shown)
-    which_heads(p, shown)
-    code_of_checkpoints(p, [side.name for side in shown.sides[1:]])
+def _packings(p: Page, head: Head, others: Sequence[transformer.Checkpoint]) -> None:
+    """Compare all files of one model on the tokens of A: one head, roles, next tokens, all heads."""
+    found = [
+        p.calc(
+            experiment,
+            p.trace,
+            checkpoint=p.known(other, f"transformer.load({p.place_of(other.name)!r})", key=Run(other, "")),
+            name="found",
+        )
+        for other in others
+    ]
+    traces = [p.trace, *(p.part(one, "changed") for one in found)]
+    sides = [side(p, letter, trace, head) for letter, trace in zip("ABC", traces, strict=False)]
+    answers(p, sides, found, [trace.checkpoint.name for trace in traces])
+    maps(p, sides)
+    _roles(p, sides)
+    _next_tokens(p, sides, found)
+    which_heads(p, sides)
 
 
-def _roles(p: Page, shown: CompareViewModel) -> None:
+def _roles(p: Page, sides: Sequence[Side]) -> None:
     """Say how many heads have another role in this sentence than in A, and which."""
     names = {role: called["name"] for role, called in page_text("heads")["role"].items()}
-    for side, changed in zip(shown.sides[1:], shown.changed_roles, strict=True):
-        named = ", ".join(
-            f"{one.layer}.{one.head} ({names[one.role]} → {names[other.role]})" for one, other in changed[:5]
-        )
+    own, *others = ([role for view in one.trace.attention_views() for role in sentence_roles(view)] for one in sides)
+    for other, roles in zip(sides[1:], others, strict=True):
+        changed = [(one, two) for one, two in zip(own, roles, strict=True) if one.role != two.role]
+        named = [f"{one.layer}.{one.head} ({names[one.role]} → {names[two.role]})" for one, two in changed[:5]]
         key = "packing_roles" if changed else "packing_same_roles"
-        line = p.text[key].format(changed=len(changed), heads=shown.n_heads, named=named)
-        st.markdown(f"{side.letter}: {line}" if len(shown.sides) > 2 else line)
+        p.say(key, side=other.letter, changed=len(changed), heads=len(own), named=listed(named))
 
 
-def _next_tokens(p: Page, shown: CompareViewModel) -> None:
+def _next_tokens(p: Page, sides: Sequence[Side], experiments: Sequence[Experiment]) -> None:
     """Show the most likely next tokens of all files, with their probabilities and logits."""
-    found = shown.likely_tokens
-    if found is None:
-        return
-    letters = [side.letter for side in shown.sides]
-    table = {"token": list(found.displays)}
-    for letter, probabilities in zip(letters, found.probabilities, strict=True):
-        table[p.text["packing_p"].format(side=letter)] = probabilities
-    table[p.text["packing_logit"].format(side="A")] = found.logits
-    for letter, change, other in zip(letters[1:], found.changes, found.others, strict=True):
-        numbers = {name: three_digits(getattr(other, name)) for name in ("kl", "mean", "most")}
-        st.markdown(p.text["packing_logits"].format(side=letter, **numbers))
-        table[f"{letter} − A"] = change
-    show_table(pd.DataFrame(table), name="packings")
+    for other, one in zip(sides[1:], experiments, strict=True):
+        found = p.calc(next_tokens, one, name="likely", shows=(".kl",))
+        if found is None:
+            return
+        p.say("packing_logits", side=other.letter, kl=found.kl, mean=found.mean, most=found.most)
+        columns = {
+            "token": found.displays,
+            p.words("packing_p", side="A"): found.before,
+            p.words("packing_p", side=other.letter): found.after,
+            p.words("packing_logit", side="A"): found.logits,
+            f"{other.letter} − A": found.changes,
+        }
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        p.table(rows, name="packings" + ("" if other.letter == "B" else f" {other.letter}"))
 
 
-def code_of_checkpoints(p: Page, others: Sequence[str]) -> None:
-    """Show the code for one sentence on several checkpoints, beginning with this page's."""
-    sentences = {p.place_of(name): p.sentence_for(name) for name in others}
-    show_snippet(
-        "compare",
-        f"{p.preamble}\nothers = {sentences!r}\n"
-        "runs = [trace, *(transformer.trace(transformer.load(place), text) for place, text in others.items())]\n"
-        "for run in runs:\n"
-        "    for stack, kind in run.attention_kinds():\n"
-        "        for layer in range(run.n_layers(stack)):\n"
-        "            print(run.checkpoint.name, stack, kind, layer, run.attention(stack, layer, kind).weights.shape)\n",
-    )
-    show_source(align, alike_heads)
+# ---- three kinds of model -------------------------------------------------------------------------------------------
+
+
+def three_kinds(p: Page) -> None:
+    """Draw one column each for encoder-only, decoder-only and encoder-decoder: what a token may attend to."""
+    p.say("kinds_intro")
+    st.html("<style>.st-key-compare-kinds [data-testid='stColumn'] { min-width: 19rem; }</style>")
+    with st.container(key="compare kinds"):
+        columns = st.columns(len(KINDS), gap="small", border=True)
+    own = p.trace  # first, so that an error about the sentence is shown only once
+    for column, kind in zip(columns, reversed(KINDS), strict=True):
+        with column:
+            name = _checkpoint_of_kind(p, kind)
+            st.markdown("##### " + listed([p.text[f"kind_name_{kind}"], *filter(None, [name])], " · "))
+            p.say(f"kind_may_{kind}", small=True)
+            if not name:
+                st.info(p.text["kind_missing"], icon=":material/info:")
+                continue
+            trace = own if name == p.focus.checkpoint else trace_by(p, name)
+            for stack, kind_of_attention in trace.attention_kinds() if trace else ():
+                layer = min(p.focus.layer, trace.n_layers(stack) - 1)
+                head = min(p.focus.head, trace.checkpoint.config.heads_in(stack) - 1)
+                place = (stack, layer, kind_of_attention)
+                view = p.calc(attention_of_sentence, trace, *place, name="view", shows=(".weights.shape",))
+                key = f"compare kind {trace.checkpoint.name} {stack} {kind_of_attention}"
+                show_map(attention_map(view, head=head, height=map_height()), key=key)
+
+
+def _checkpoint_of_kind(p: Page, kind: str) -> str:
+    """Return the checkpoint in focus if it is of this kind, else the first of this kind."""
+    found = [
+        (name != p.focus.checkpoint, bool(config.class_names), name)
+        for name in checkpoint_names()
+        if (config := readable_config(name)) and config.kind == kind
+    ]
+    return min(found)[2] if found else ""

@@ -1,25 +1,35 @@
 """The sections of Decoding: strategies side by side, the beam tree, aligned words, blanks, classes.
 
-``step_by_step.py`` has the steps of one text. Attention is that of the stack that writes: the layer in focus, one of
-its heads or their mean.
+``step_by_step.py`` has the steps of one text. The attention shown is that of the stack that generates
+the text: the layer in focus, one of its heads or their mean.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.figures import decoding_figures
+from charts.figures.bars import Bars, bars, columns
 from charts.figures.beam_tree import COLUMN, search_tree
+from charts.figures.curves import Curve, curves
+from charts.figures.heat_maps import heat_map
+from charts.figures.patch_contributions import patch_contributions
+from charts.toolkit import style
+from charts.toolkit.axes import Axis
+from charts.toolkit.numbers import number
+from charts.toolkit.style import escape, lines, three_digits
+from charts.toolkit.words import say
 from transformer import Beam, Decoding, Greedy, Sample, decode
 from transformer.attribution.leave_one_out import LeaveOneOut, leave_one_out
-from transformer.config import NEXT_SENTENCE, PictureConfig
-from transformer.guests.output_heads import TokenHead
+from transformer.config import NEXT_SENTENCE
+from transformer.guests.read_out import read_out_of
 from transformer.heads.role_files import best_alignment
-from transformer.models import Classifier, FirstTokenClassifier
+from transformer.models import Classifier
 from transformer.predictions.answer_probabilities import (
     Fillings,
     answered_position,
@@ -39,18 +49,17 @@ from transformer.runs.decoding_strategies import Strategy
 from transformer.runs.masked_word import hidden_id
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.text.tokens import TokenSequence
-from ui.compute.loading import config_of, load_trace
-from ui.lab.effects import marked_text
-from ui.lab.next_sentence_class import next_sentence_line
-from ui.lab.uncertain_output import uncertainty_note
+from ui.compute.loading import load_trace, readable_config
 from ui.page.page import PROMPT_ONLY, Page, guard
+from ui.sections.uncertain_output import uncertainty_note
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.fragments import fragment
+from ui.shell.openings import trained_on
 from ui.show.figures import show_figure
-from ui.words.filled import Marked, code, filled, listed
-from ui.words.model_terms import logits_formula
-from ui.words.texts import as_plain, page_texts, slider_format, without_pictures
+from ui.words.model_terms import logits_formula, next_sentence_line
+from ui.words.texts import Marked, as_plain, code, filled, listed, page_texts, slider_format, without_pictures
+from ui.words.word_diff import marked_text
 
 OFFERED = ("step", "strategies", "tree", "alignment")
 STRATEGIES = ("greedy", "sampling", "beam")
@@ -58,6 +67,7 @@ STEPS_OF_TREE = 12  # that fit on one screen
 MOST_BESIDE = 16  # words whose contributions have room beside the classes
 _NEXT_SENTENCE = r"p = \text{softmax}\big(\tanh(h_0\, W_1 + b_1)\, W + b\big)"
 _HEADS, _LAYERS = ("mean", "one"), ("best", "chosen")
+_NUMBERED = 14  # columns of the alignment up to which every cell shows its number
 
 
 # ---- what several sections share ------------------------------------------------------------------------------------
@@ -65,11 +75,10 @@ _HEADS, _LAYERS = ("mean", "one"), ("best", "chosen")
 
 def kind_of_answer() -> str:
     """Return "text", "blanks" or "class", on which the layout of the page depends."""
-    try:
-        config = config_of(shared_focus.current().checkpoint)
-    except (OSError, ValueError):  # the page frame reports the problem with the checkpoint
+    config = readable_config(shared_focus.current().checkpoint)
+    if config is None or config.has_decoder:
         return "text"
-    return "text" if config.has_decoder else "class" if config.n_classes else "blanks"
+    return "class" if config.n_classes else "blanks"
 
 
 def offered(p: Page) -> list[str]:
@@ -116,15 +125,17 @@ def given(p: Page) -> str:
 
 
 def written(p: Page, strategy: Strategy, *, name: str, forced: tuple[int, ...] = ()) -> Decoding:
-    """Return what a strategy writes for the sentence, after the ``forced`` ids or the given target."""
-    begins = forced or given(p)
-    more = {"forced": begins} if begins else {}
-    more |= {"source_pads": p.run.source_pads} if p.run.source_pads else {}
-    shows = (".text", ".log_probability")
-    sentence = p.run.sentence
+    """Return what a strategy generates for the sentence, after the ``forced`` ids or the given target."""
     return p.calc(
-        decode_with_attention, p.checkpoint, sentence, strategy, name=name, wait="wait.write", shows=shows, **more
-    )
+        decode_with_attention, p.checkpoint, p.run.sentence, strategy, name=name, wait="wait.write",
+        shows=(".text", ".log_probability"), **_inputs(p, forced),
+    )  # fmt: skip
+
+
+def _inputs(p: Page, forced: tuple[int, ...] = ()) -> dict[str, Any]:
+    """Return what a search gets besides the sentence: the beginning of the output, and padding, if any."""
+    found = {"forced": forced or given(p), "source_pads": p.run.source_pads}
+    return {name: value for name, value in found.items() if value}
 
 
 def stack_of(p: Page) -> str:
@@ -136,6 +147,11 @@ def layer_of(p: Page) -> int:
     """Return the layer whose attention is shown; the focus may be in a stack with more layers."""
     config = p.checkpoint.config
     return min(p.focus.layer, (config.n_decoder_layers if config.has_decoder else config.n_encoder_layers) - 1)
+
+
+def output_matrix(p: Page) -> tuple[str, str]:
+    """Return the name of the matrix of the logits in LaTeX and in text: Eᵀ for the embedding's."""
+    return ("E^\\top", "Eᵀ") if p.checkpoint.config.tie_embeddings else ("W", "W")
 
 
 def choose_head(p: Page) -> int | None:
@@ -219,9 +235,9 @@ def strategies(p: Page) -> None:
             p.say("ignored", small=True, settings=listed(code(setting) for setting in ignored))
         names = {name: p.words(f"strategy_name.{name}") for name in STRATEGIES}
         show_figure(
-            decoding_figures.running_log_probability(
+            running_log_probability(
                 {names[name]: token_log_probabilities(text) for name, text in texts.items()},
-                tokens={names[name]: text.tokens.displays for name, text in texts.items()},
+                {names[name]: text.tokens.displays for name, text in texts.items()},
             ),
             name="running-log-probability",
             caption=p.md("running_caption"),
@@ -295,11 +311,10 @@ def tree(p: Page) -> None:
             beam = choose_beam(p)
         with columns[1]:
             pruned = choice.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"])
-        more = {"forced": given(p)} if given(p) else {}
-        more |= {"source_pads": p.run.source_pads} if p.run.source_pads else {}
-        shows = (".winner[-1].score", ".hypotheses")
-        search = {"name": "tree", "slow": True, "wait": "wait.search", "shows": shows}
-        found = p.calc(beam_tree, p.checkpoint, p.run.sentence, beam, **search, **more)
+        found = p.calc(
+            beam_tree, p.checkpoint, p.run.sentence, beam, name="tree", slow=True, wait="wait.search",
+            shows=(".winner[-1].score", ".hypotheses"), **_inputs(p),
+        )  # fmt: skip
         if found is None:  # stopped
             return
         first, last_first = 1, found.n_steps - STEPS_OF_TREE + 1
@@ -367,8 +382,14 @@ def alignment(p: Page) -> None:
     target, source = [word.text for word in found.target], [word.text for word in found.source]
     row = p.words(f"when_row.{when}")
     counts = {"pieces": len(p.trace.target), "words": len(target)}
+    written = [[number(f"{weight:.3f}") for weight in weights] for weights in found.weights]
+    figure = heat_map(
+        found.weights, rows=Axis(row, target), columns=Axis(say("decoding.source_word"), source), signed=False,
+        hover=lines("%{y}", say("decoding.looks_at", other="%{x}"), say("names.weight")), limit=1, gap=1,
+        value=say("names.weight"), texts=written if len(source) <= _NUMBERED else (), frames=list(enumerate(words)),
+    )  # fmt: skip
     show_figure(
-        decoding_figures.alignment_heatmap(found.weights, target=target, source=source, best=words, row=row),
+        figure,
         name="word-alignment",
         caption=p.md("alignment_caption", of=of_heads(p, layer, head), among=among, **counts),
         alt=p.text["alignment_alt"],
@@ -426,7 +447,7 @@ def marked_position(p: Page) -> tuple[str, int]:
 
 
 def _owner_of_blank(p: Page, positions: tuple[int, ...]) -> tuple:
-    """Return the blank that the choice belongs to; focusing another blank shows that one."""
+    """Return the owner of the choice of a blank: focusing another blank resets the choice to that one."""
     return p.trace.source.ids, p.focus.token if p.focus.token in positions else None
 
 
@@ -435,10 +456,10 @@ def _choose_blank(p: Page) -> int | None:
     if len(positions) < 2:
         return None
     names = {}
-    for number, position in enumerate(positions, start=1):
+    for place, position in enumerate(positions, start=1):
         before = tokens[position - 1]
         key = "blank_first" if before.special else "blank_name"
-        values = {"number": number, "text": before.display}
+        values = {"number": place, "text": before.display}
         names[position] = [filled(text[key], values, markdown=True) for text in page_texts(p.name)]
     first = first_blank(positions, p.focus.token)
     return choice.one_of(p.text["blank"], names, first, key="blank", owner=_owner_of_blank(p, positions), wrap=True)
@@ -470,8 +491,14 @@ def fill_in(p: Page) -> None:
         figure, layer = st.container(), layer_of(p)
         view, head = p.trace.attention("encoder", layer), choose_head(p)
         weights = view.weights[:, position].mean(axis=0) if head is None else view.weights[head, position]
-        drawn = decoding_figures.step_attention(
-            weights, tokens=view.key, allowed=view.allowed[position], of=of_heads(p, layer, head)
+        allowed = view.allowed[position]
+        hover = say("token_position", token="%{x}", place="%{x:d}")
+        drawn = columns(
+            Bars(np.where(allowed, weights, np.nan), lines(hover, say("names.weight")), texts=()),
+            along=Axis(say("names.key_axis"), view.key.displays),
+            up=say("decoding.weight_of", of=escape(of_heads(p, layer, head))),
+            limits=(0, 1),
+            masked=~allowed,
         )
         with figure:
             caption = p.md("blank_attention_caption", token=token, layer=layer)
@@ -485,14 +512,59 @@ def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
     st.markdown(next_sentence_line(found))
     rows = pd.DataFrame({"piece": NEXT_SENTENCE, "probability": found.probabilities})
     rows["chosen"] = rows["piece"] == found.name
-    names = {"axis": p.words("class_axis"), "row": p.words("class_row"), "chosen_name": p.words("class_chosen")}
+    names = {"across": p.words("class_axis"), "row": p.words("class_row"), "chosen_name": p.words("class_chosen")}
     bars, formula = st.columns(2)
     with bars:
-        figure = decoding_figures.candidate_bars(rows, **names)
+        figure = candidate_bars(rows, **names)
         show_figure(figure, name="next-sentence", caption=p.md("next_sentence_caption"), alt=p.text["class_alt"])
     with formula:
         first = p.trace.source[0].display
         p.formula(_NEXT_SENTENCE, "next_sentence_formula_caption", d_model=p.checkpoint.config.d_model, token=first)
+
+
+def running_log_probability(log_p: Mapping[str, np.ndarray], tokens: Mapping[str, Sequence[str]]) -> go.Figure:
+    """Draw Σ log p after every token, one line per text: higher means more probable up to there."""
+    looks = (  # equal texts lie on top of each other; all of them stay visible
+        {"colour": style.BAR, "width": 7, "dash": "solid", "marker": 10},
+        {"colour": style.CATEGORICAL[2], "width": 4, "dash": "solid", "marker": 8},
+        {"colour": style.CATEGORICAL[1], "width": 3, "dash": "dot", "marker": 7},
+    )
+    total = say("decoding.total_log_p", value=style.exact("y"))
+    drawn = [
+        Curve(
+            escape(name), np.concatenate(([0.0], np.cumsum(values, dtype=np.float64))),
+            (say("decoding.strategy_token", name=escape(name), place="%{x}", token="%{text}"), total),
+            texts=["", *tokens[name]], **looks[place % len(looks)],
+        )
+        for place, (name, values) in enumerate(log_p.items())
+    ]  # fmt: skip
+    return curves(
+        drawn, x=range(1 + max(map(len, log_p.values()))), across=say("decoding.tokens_written"),
+        up=say("decoding.log_p_so_far"), height=340, xaxis={"showgrid": False},
+    )  # fmt: skip
+
+
+def candidate_bars(
+    rows: pd.DataFrame, *, across: str, chosen_name: str, row: str = "", other_name: str = "", rest: float | None = None
+) -> go.Figure:
+    """Draw the probability of each candidate, 0…1, the chosen one in its own colour, and ``rest`` in grey.
+
+    ``rows`` has the columns ``piece``, ``probability``, ``chosen`` and optionally ``typed``, for the word of the
+    reader's text.
+    """
+    row = row or say("names.candidate")
+    values, colours = rows["probability"].tolist(), [style.CHOSEN if its else style.BAR for its in rows["chosen"]]
+    labels = list(map(str, rows["piece"]))
+    texts = list(map(three_digits, values))
+    if "typed" in rows:
+        own = f"  {say('decoding.your_text')}"
+        texts = [text + own * bool(its) for text, its in zip(texts, rows["typed"], strict=True)]
+    if rest is not None:
+        values, colours, texts = [*values, rest], [*colours, style.MASKED], [*texts, three_digits(rest)]
+        labels.append(say("decoding.all_others"))
+    legend = {other_name or row: style.BAR, chosen_name: style.CHOSEN} if rows["chosen"].any() else {}
+    drawn = Bars(values, lines("%{y}", say("names.probability")), colours=colours, texts=texts)
+    return bars(drawn, rows=Axis(row, labels), across=across, limits=(0, 1), legend=legend)
 
 
 def _show_candidates(p: Page, found: Fillings, position: int) -> None:
@@ -504,7 +576,7 @@ def _show_candidates(p: Page, found: Fillings, position: int) -> None:
     )
     chosen = p.words("blank_chosen" if has_blank else "blank_stands")
     show_figure(
-        decoding_figures.candidate_bars(rows, rest=found.rest, axis=p.words("blank_axis"), chosen_name=chosen),
+        candidate_bars(rows, rest=found.rest, across=p.words("blank_axis"), chosen_name=chosen),
         name="candidates",
         caption=p.md("blank_caption", vocabulary=p.checkpoint.config.vocabulary_size, position=str(position)),
         alt=p.text["candidates_alt"],
@@ -513,14 +585,14 @@ def _show_candidates(p: Page, found: Fillings, position: int) -> None:
 
 def _show_formula_of_blank(p: Page, position: int) -> None:
     """Show the formula from the vector of the position to the probabilities, with this model's shapes."""
-    config, projection = p.checkpoint.config, p.checkpoint.model.encoder.vocabulary_projection
-    latex, matrix = ("E^\\top", "Eᵀ") if config.tie_embeddings else ("W", "W")
+    config, found = p.checkpoint.config, read_out_of(p.checkpoint.model, "encoder")
+    latex, matrix = output_matrix(p)
     key, head = "blank_formula_caption", {}
-    if isinstance(projection, TokenHead):
-        head = {"inner": projection.dense.out_features, "activation": config.head_activation}
+    if found.kind == "token head":
+        head = {"inner": found.head.dense.out_features, "activation": config.head_activation}
         key = "blank_formula_head"
     p.formula(
-        p.text["blank_formula"].replace("%LOGITS%", logits_formula(projection, f"h_{{{position}}}", latex)),
+        p.text["blank_formula"].replace("%LOGITS%", logits_formula(found, f"h_{{{position}}}", latex)),
         key,
         d_model=config.d_model,
         position=str(position),
@@ -551,6 +623,8 @@ def classify(p: Page) -> None:
     names, best = [without_pictures(name) for name in found.class_names], found.predicted
     line = p.md("class_line", count=len(names), name=names[best], probability=found.probabilities[best])
     st.markdown(line + uncertainty_note(p))
+    if told := trained_on(p.focus.checkpoint):
+        st.caption(as_plain(told))
     is_short = len(found.words) <= MOST_BESIDE
     classes, words = st.columns([2, 3], gap="medium") if is_short else (st.container(), st.container())
     with classes:
@@ -567,7 +641,7 @@ def _show_classes(p: Page, found: LeaveOneOut, names: Sequence[str]) -> None:
     rows["chosen"] = rows.index == found.predicted
     called = {"chosen_name": p.words("class_chosen"), "other_name": p.words("class_other")}
     show_figure(
-        decoding_figures.candidate_bars(rows, axis=p.words("class_axis"), row=p.words("class_row"), **called),
+        candidate_bars(rows, across=p.words("class_axis"), row=p.words("class_row"), **called),
         name="classes",
         caption=p.md("class_caption", count=len(names)),
         alt=p.text["class_alt"],
@@ -575,7 +649,9 @@ def _show_classes(p: Page, found: LeaveOneOut, names: Sequence[str]) -> None:
 
 
 def _show_contributions(p: Page, found: LeaveOneOut, names: Sequence[str]) -> None:
-    """Draw what each word contributes to the chosen class."""
+    """Draw what each word contributes to the chosen class, if there is a word that could be left out."""
+    if not found.words:
+        return
     st.subheader(p.text["contributions"], anchor=False)
     chosen = choice.buttons(
         p.text["contributions_of"],
@@ -587,15 +663,19 @@ def _show_contributions(p: Page, found: LeaveOneOut, names: Sequence[str]) -> No
     )
     words, tokens = [word.text for word in found.words], p.trace.source
     contributions = found.contributions[:, names.index(chosen)]
-    if isinstance(p.checkpoint.config, PictureConfig) and len(tokens.patches) == len(words):
+    if p.checkpoint.config.reads_images and not p.checkpoint.config.is_guest and len(tokens.patches) == len(words):
         ink = _ink_of(tokens)
         most = int(contributions.argmax())
         if ink[most].max() == 0 and contributions[most] > 0:
             p.say("empty_patch", patch=words[most], name=chosen, value=contributions[most])
-        figure = decoding_figures.patch_contributions(contributions, ink=ink, names=words, of=chosen)
+        figure = patch_contributions(contributions, ink=ink, names=words, of=chosen)
     else:
-        patches = p.reads_pictures
-        figure = decoding_figures.word_contributions(contributions, words=words, of=chosen, are_patches=patches)
+        across, lost = "decoding.omitted_word", "decoding.lost_without_word"
+        if p.reads_pictures:
+            across, lost = "decoding.hidden_patch", "decoding.lost_without_patch"
+        hover, up = say("decoding.numbered_word", token="%{x}", place="%{x:d}"), say(lost, name=escape(chosen))
+        drawn = Bars(contributions, lines(hover, up), signed=True)
+        figure = columns(drawn, along=Axis(say(across), words), up=up, height=230)
     show_figure(
         figure,
         name="word-contributions",
@@ -612,7 +692,7 @@ def _ink_of(tokens: TokenSequence) -> np.ndarray:
 
 def _show_formula_of_classes(p: Page, count: int) -> None:
     """Show the formula from the encoder's vectors to the class probabilities, with its shapes."""
-    config, first = p.checkpoint.config, isinstance(p.checkpoint.model.classifier, FirstTokenClassifier)
+    config, first = p.checkpoint.config, read_out_of(p.checkpoint.model, "encoder").kind == "first"
     p.formula(
         p.text["class_formula_first" if first else "class_formula"],
         "class_formula_first_caption" if first else "class_formula_caption",

@@ -4,7 +4,7 @@ A branch is a text in which another token was forced at some step. All branches 
 session and in the address.
 """
 
-from collections.abc import Mapping
+import math
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -14,13 +14,18 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.written_steps import StepBars, written_steps
-from charts.figures import decoding_figures
-from charts.toolkit.style import three_digits
+from charts.figures.bars import Bars, Points, columns
+from charts.figures.reshaping import reshaping
+from charts.toolkit import style
+from charts.toolkit.axes import Axis
+from charts.toolkit.style import lines, three_digits
+from charts.toolkit.words import say
 from transformer import Decoding, Greedy, Sample, decode
+from transformer.guests.read_out import read_out_of
 from transformer.predictions.decoding_steps import (
     StepAttention,
     confidence,
-    likeliest,
+    most_likely,
     n_forced,
     rank,
     reshape_step,
@@ -43,12 +48,11 @@ from transformer.runs.inputs import prompt_of
 from ui.page.page import Page, guard
 from ui.shell import choice, page_state
 from ui.shell.fragments import fragment
-from ui.shell.presentation.presenter import labels
+from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_steps
 from ui.show.figures import show_figure
-from ui.words.filled import filled
 from ui.words.model_terms import logits_formula
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, filled
 from views.decoding import stepper
 from views.decoding.decoding_sections import (
     choose_head,
@@ -58,13 +62,15 @@ from views.decoding.decoding_sections import (
     layer_of,
     marked,
     of_heads,
+    output_matrix,
     written,
 )
 
-SHOWN = 10  # candidates of a step
+SHOWN, PRESENTED = 10, 7  # candidates of a step; in a room with larger letters
 _STYLE = Path(__file__).with_name("steps.css")
 _BRANCHES = "branches"
 _CHOSEN = "branch"  # the number of the branch, from 1
+_NUMBERED = 16  # tokens up to which every bar shows its number
 
 
 @dataclass(frozen=True)
@@ -206,7 +212,8 @@ def _figure(p: Page, text: Reading, kind: str, head: int | None) -> CanvasFigure
 
 def _bars(p: Page, text: Reading, index: int, seen: StepAttention, head: int | None) -> StepBars:
     """Return the sentence about one step, and its bars."""
-    step, candidates = text.decoding.steps[index], likeliest(text.decoding.steps[index], shown=SHOWN)
+    step, shown = text.decoding.steps[index], PRESENTED if is_presenting() else SHOWN
+    candidates = most_likely(step, shown=shown)
     before = text_before(p.checkpoint, text.decoding, p.run.sentence, index)
     values = {
         "place": p.words("after", text=before) if before else p.words("at_beginning"),
@@ -246,15 +253,15 @@ def _show_text(p: Page, text: Reading) -> None:
 
 def _show_reshaping(p: Page, text: Reading, sample: Sample) -> None:
     """Draw the candidates from logits to sampling probabilities, with the formula in these shapes."""
-    reshaping = {"temperature": sample.temperature, "top_k": sample.top_k, "top_p": sample.top_p}
-    shaped = reshape_step(text.decoding.steps[text.step], **reshaping, shown=SHOWN)
+    settings = {"temperature": sample.temperature, "top_k": sample.top_k, "top_p": sample.top_p}
+    shaped = reshape_step(text.decoding.steps[text.step], **settings, shown=SHOWN)
     rules = [p.words("rule_k", k=sample.top_k)] if sample.top_k else []
     rules += [p.words("rule_p", p=sample.top_p)] if sample.top_p < 1 else []
     caption = p.md("reshape_caption", step=text.step + 1, kept=shaped.n_kept, possible=shaped.n_possible)
     caption += p.md("reshape_cut") if shaped.n_kept < shaped.n_possible else ""
     caption += p.md("reshape_greedy") if text.is_greedy else ""
     show_figure(
-        decoding_figures.reshaping(
+        reshaping(
             pd.DataFrame([asdict(row) for row in shaped.rows]),
             temperature=sample.temperature,
             rule=", ".join(rules) or p.words("rule_none"),
@@ -266,8 +273,8 @@ def _show_reshaping(p: Page, text: Reading, sample: Sample) -> None:
         alt=p.text["reshape_alt"],
     )
     config = p.checkpoint.config
-    latex, matrix = ("E^\\top", "Eᵀ") if config.tie_embeddings else ("W", "W")
-    logits = logits_formula(p.checkpoint.model.decoder.vocabulary_projection, "h", latex)
+    latex, matrix = output_matrix(p)
+    logits = logits_formula(read_out_of(p.checkpoint.model, "decoder"), "h", latex)
     p.formula(
         p.text["formula"].replace("%LOGITS%", logits),
         "formula_caption",
@@ -283,17 +290,30 @@ def _show_reshaping(p: Page, text: Reading, sample: Sample) -> None:
 def _show_confidence(p: Page, text: Reading) -> None:
     """Draw the probability of every token of the output at its step."""
     sure, whole = confidence(text.decoding), p.md("confidence_step", step=text.step + 1)
-    show_figure(
-        decoding_figures.answer_confidence(
-            sure.probability, tokens=text.decoding.tokens, runner_up=sure.runner_up, current=text.step
+    score = TextScore.of(text.decoding)
+    colours = [style.CHOSEN if place == text.step else style.BAR for place in range(len(sure.probability))]
+    written = style.three_digits_alike(sure.probability) if len(colours) <= _NUMBERED else ()
+    hover = say("decoding.step_token", step="%{x:d}", token="%{x}")
+    drawn = [
+        Bars(
+            sure.probability, lines(hover, say("names.probability")), say("decoding.chosen_token"), colours,
+            texts=written,
         ),
+        Points(
+            sure.runner_up, lines(say("decoding.other_token"), say("names.probability")),
+            say("decoding.the_other_token"), style.CATEGORICAL[1], symbol="line-ew", size=26,
+        ),
+    ]  # fmt: skip
+    along, up = Axis(say("decoding.output_axis"), text.decoding.tokens.displays), say("decoding.step_probability")
+    show_figure(
+        columns(drawn, along=along, up=up, limits=(0, 1.15), height=250),  # with space for the number of a bar of 1
         name="confidence",
         caption=whole
         + p.md(
             "confidence_caption",
-            sum=sure.log_probability,
+            sum=score.total,
             whole=float(sure.probability.prod()),
-            typical=sure.typical,
+            typical=math.exp(score.each),
         ),
         alt=p.text["confidence_alt"],
     )
@@ -339,7 +359,7 @@ def _force_another(p: Page, text: Reading) -> None:
             help=p.text["force_help"],
             width=420,
         )
-        word = _ids(p, asked, others)
+        word = (others[asked],) if asked in others else p.word_ids(asked or "")
         st.button(
             p.text["force_go"],
             icon=":material/call_split:",
@@ -393,16 +413,6 @@ def _look(p: Page, index: int, branch: Branch, *, is_chosen: bool) -> None:
         args=(identity(p), index, branch),
         width=210,
     )
-
-
-def _ids(p: Page, asked: str | None, others: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the tokens of the chosen or typed text; a typed word gets a space, punctuation none."""
-    if not asked or not asked.strip():
-        return ()
-    if asked in others:
-        return (others[asked],)
-    word = asked.strip()
-    return tuple(p.checkpoint.tokenizer.encode(word, continues=not word[0].isalnum()))
 
 
 def _add(text: tuple, branches: tuple[Branch, ...], branch: Branch) -> None:

@@ -21,8 +21,7 @@ def asked(*, text: tuple) -> int | None:
     ``text``: anything that distinguishes texts; a request holds for one text.
     """
     page_state.belongs_to(PARAMETER, text)
-    step = choice.value(PARAMETER)
-    return int(step) if step.isascii() and step.isdecimal() and len(step) < 6 else None
+    return choice.integer(PARAMETER)
 
 
 def settle(step: int, *, text: tuple) -> None:
@@ -39,7 +38,7 @@ def begin() -> tuple[int, int]:
 
 
 def move_to(step: int, *, text: tuple) -> None:
-    """Go to a step, even of a text that is not shown yet; call this in a callback, before ``asked``."""
+    """Go to a step, even of a text that is not shown yet; for a callback, which runs before ``asked``."""
     choice.put(PARAMETER, step, page="decoding", owner=text)
     _move(step, text)
 

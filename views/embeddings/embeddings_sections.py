@@ -4,10 +4,14 @@ import numpy as np
 import streamlit as st
 
 from charts.canvas.value_map import value_map
+from charts.figures.bars import Bars, bars
 from charts.figures.embedding_rows import embedding_rows, embedding_window
-from charts.figures.vocabulary import nearest_neighbours, vocabulary_projection
+from charts.figures.gradients import gradient_rows
+from charts.figures.vocabulary import vocabulary_projection
+from charts.toolkit.axes import Axis
 from charts.toolkit.numbers import latex_notation, number
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import escape, three_digits
+from charts.toolkit.words import localize, say
 from transformer.layers.embedding_lookup import Lookup, embedding_table, lookup, rows_around
 from transformer.layers.embedding_space import (
     Neighbour,
@@ -20,9 +24,11 @@ from transformer.layers.embedding_space import (
 from transformer.pictures.vision_transformer import PatchEmbedding
 from transformer.runs.next_sentence import is_pair
 from ui.page.page import Page
+from ui.sections.training_step import loss_in_words, moved_in_words, take_step
 from ui.shell import choice
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure
+from ui.words.texts import plain_word
 
 SHOWN_DIMENSIONS = 8
 _BESIDE = 8  # nearest rows, drawn beside those that the sentence looks up
@@ -52,10 +58,10 @@ def fetched_rows(p: Page) -> None:
     """Draw the rows of E that the sentence looks up, among their neighbours in E on request."""
     tokens, table = p.trace.tokens(p.focus.stack), table_of(p)
     token, near = tokens[p.focus.token], nearest(p)[:_BESIDE]
-    said = p.md("first", token=plainly(token.display), id=str(token.id), d_model=table.shape[1])
+    said = p.md("first", token=plain_word(token.display), id=str(token.id), d_model=table.shape[1])
     first = near[0]
     close = "first_nearest" if first.similarity >= _CLOSE else "first_far"
-    closest = p.md(close, token=plainly(label(p, first.id)), cosine=first.similarity)
+    closest = p.md(close, token=plain_word(label(p, first.id)), cosine=first.similarity)
     st.markdown(said if p.focus.lesson else f"{said} {closest}")  # a lesson asks which row is nearest
     rows, beside = (st.container(), None) if p.focus.lesson else st.columns([13, 7])
     with rows:
@@ -66,7 +72,7 @@ def fetched_rows(p: Page) -> None:
         )
     if beside is not None:
         with beside:
-            p.say("nearest_title", token=plainly(token.display))
+            p.say("nearest_title", token=plain_word(token.display))
             draw_neighbours(p, near, of=token.display, name="nearest-rows", caption=p.md("nearest_caption"))
     if p.toggle("window", key="embeddings window"):
         around = rows_around(tokens.ids, vocabulary=len(table))
@@ -75,21 +81,18 @@ def fetched_rows(p: Page) -> None:
         show_figure(figure, name="embedding-window", caption=p.md("window_caption"))
 
 
-def plainly(token: str) -> str:
-    """Return a token for a sentence, without the dot that stands for its space."""
-    return token.removeprefix("·") or token
-
-
 def draw_neighbours(p: Page, found: tuple[Neighbour, ...], *, of: str, name: str, caption: str) -> None:
     """Draw rows of E by their cosine to ``of``."""
-    figure = nearest_neighbours(
-        [label(p, one.id) for one in found], similarities=[one.similarity for one in found], of=of
-    )
+    rows = Axis(say("names.token"), [label(p, one.id) for one in found])
+    cosines = [one.similarity for one in found]
+    across = say("embeddings.measure_to", measure=localize("cosine similarity"), token=escape(of))
+    limits = (0, 1) if min(cosines) >= 0 else None
+    figure = bars(Bars(cosines), rows=rows, across=across, limits=limits)
     show_figure(figure, name=name, caption=caption)
 
 
 def _unscaled(p: Page) -> str:
-    """Return the ending of texts about models that do not scale the rows of E."""
+    """Return the suffix of the text keys for models that do not scale the rows of E."""
     return "_unscaled" if getattr(p.checkpoint.model, p.focus.stack).embedding.scale == 1 else ""
 
 
@@ -131,7 +134,7 @@ def one_lookup(p: Page) -> None:
 
 
 def _positions(p: Page) -> str:
-    """Return what is added next: "sinusoidal" or "learned" positions, or "none"."""
+    """Return which positions are added to the rows of E: "sinusoidal", "learned" or "none"."""
     if f"{p.focus.stack}.embedding.position" not in p.trace:
         return "none"
     return "sinusoidal" if p.checkpoint.config.positions == "sinusoidal" else "learned"
@@ -204,6 +207,25 @@ def _all_analogies(p: Page, offered: dict[str, tuple[str, ...]]) -> None:
     p.say("all_analogies", hits=sum(row["rank"] == 1 for row in rows), count=len(rows))
     caption = p.md("all_analogies_caption", count=len(table_of(p)) - 3)
     p.table(rows, name="all-analogies", caption=caption)
+
+
+# ---- one training step ----------------------------------------------------------------------------------------------
+
+
+def one_training_step(p: Page) -> None:
+    """Show which rows of E get a gradient from this sentence, and how far they move."""
+    controls = st.container(horizontal=True, vertical_alignment="bottom")
+    step = take_step(p, controls, optimizer="sgd")
+    moved, how = step.moved, "how_measured"
+    if step.by_projection is not None and step.tied:
+        ways = {"both": moved, "lookup": step.by_lookup, "projection": step.by_projection}
+        with controls:
+            way = p.option("way", list(ways), key="training way", help=p.text["way_help"])
+        moved, how = ways[way], how if way == "both" else "how_part"
+    st.markdown(f"{p.md('training')} {loss_in_words(p, step)}")
+    caption = p.md("training_caption", how=p.md(how))
+    show_figure(gradient_rows(moved, tokens=step.read), name="training-step", caption=caption)
+    st.markdown(moved_in_words(p, step))
 
 
 # ---- a model that reads images --------------------------------------------------------------------------------------

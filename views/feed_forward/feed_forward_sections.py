@@ -12,21 +12,16 @@ import numpy as np
 import streamlit as st
 
 from charts.figures.activation_curve import activation_curve
-from charts.figures.units import (
-    hidden_heatmap,
-    line_of,
-    probabilities_changed,
-    silent_units,
-    strongest_bars,
-    unit_firing,
-    unit_promotes,
-    unit_writes,
-    units_and_words,
-)
-from charts.toolkit.numbers import percent
-from charts.toolkit.style import three_digits_alike
-from charts.toolkit.words import localize
+from charts.figures.bars import Bars, bars, columns
+from charts.figures.heat_maps import heat_map
+from charts.figures.units import line_of, units_and_words
+from charts.toolkit import style
+from charts.toolkit.axes import Axis
+from charts.toolkit.numbers import percent, whole
+from charts.toolkit.style import lines, three_digits, three_digits_alike
+from charts.toolkit.words import localize, say
 from transformer.attribution.direct_logit_attribution import predicting_units
+from transformer.guests.read_out import read_out_of
 from transformer.heads.firing_examples import Firing, unit_firings
 from transformer.interventions.silenced_unit import WithAndWithout, unit_effect, unit_effect_on_output
 from transformer.layers.feed_forward_units import (
@@ -45,32 +40,33 @@ from transformer.layers.norms import norm_kind
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.readings import with_task
 from transformer.text.tokens import Token
-from ui.lab.firing_list import show_firings
-from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.page.page import Page
+from ui.sections.firing_list import show_firings
+from ui.sections.sentence_list import SentenceList, sentence_list
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import FIRST_CHOSEN, select_sentence
+from ui.shell.openings import opening_of
 from ui.shell.strip import is_chosen
 from ui.show.figures import show_figure
-from ui.words.filled import Marked, listed
-from ui.words.texts import common, quoted_word
-from views.view_models import second_token
+from ui.words.texts import Marked, common, listed, named_word, plain_word
+from views.opening_tokens import second_token
 
-PREDICTING = 4  # units with the largest direct effect
 STRONGEST = 12  # units of a token
-_OFFERED = 6  # of these above the first figure
+_OFFERED = 6  # units above the first figure
 _IN_ROWS = 8  # of these in the figure of one row per unit
 _READ_OUT = 40  # words read out per unit, so that enough remain without single bytes
 _CHANGED = 6  # tokens or classes whose probability changes most
 _TELLING = 0.01  # change of the probability of a token of the output, below which it is not mentioned
 _ACTIVE = 48  # units in the heatmap of all tokens
+_BESIDE = 240  # height in pixels of two figures beside each other
+_BESIDE_BARS = {"height": _BESIDE, "label_size": style.TEXT_SIZE + 5}
 _KEY = "unit_shown"
 
 
 @dataclass(frozen=True)
 class OneUnit:
-    """A unit of one layer, at the token where it is looked at.
+    """A unit of one layer, and the token at which it is shown.
 
     Attributes:
         words: What it promotes there; ``None`` if units have no words.
@@ -128,10 +124,6 @@ def _is_bytes(piece: str) -> bool:
     return "⟨" in piece
 
 
-def _word(piece: str) -> str:
-    return piece.removeprefix("·")
-
-
 # ---- which unit -----------------------------------------------------------------------------------------------------
 
 
@@ -140,8 +132,15 @@ def opening_units(p: Page) -> tuple[OneUnit, ...]:
     stack = p.trace.stacks[-1]
     if ("classifier.logits" if p.checkpoint.config.n_classes else f"{stack}.logits") not in p.trace:
         return ()
-    found = p.calc(predicting_units, p.trace, most=PREDICTING, name="predicting")
+    found = p.calc(predicting_units, p.trace, most=_OFFERED, name="predicting")
     return tuple(OneUnit(stack, one.layer, one.position, one.unit, predicts=True) for one in found)
+
+
+def _first_shown(p: Page, units: Sequence[OneUnit]) -> OneUnit:
+    """Return the unit that the checkpoint's opening names, or the first."""
+    opening = opening_of(p.focus.checkpoint).first
+    named = (opening.place["layer"], opening.unit) if p.focus.sentence == opening.sentence else None
+    return next((one for one in units if (one.layer, one.unit) == named), units[0])
 
 
 def needs(p: Page) -> tuple[str, ...]:
@@ -155,7 +154,7 @@ def begins(p: Page) -> tuple[str, int]:
     units = opening_units(p)
     if not units:
         return p.focus.stack, second_token(p.trace, p.focus.stack)
-    one = next((one for one in units if one.name == choice.value(_KEY)), units[0])
+    one = next((one for one in units if one.name == choice.value(_KEY)), _first_shown(p, units))
     return one.stack, one.position
 
 
@@ -175,8 +174,9 @@ def choose_one_unit(p: Page) -> OneUnit:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(p.md("choose_unit"), width="content")
         look = {"label_visibility": "collapsed", "width": "content", "wrap": True, "pills": True}
+        first = _first_shown(p, units).name
         chosen = choice.buttons(
-            p.text["unit"], list(names), next(iter(names)), key=_KEY, owner=tuple(names), format_func=names.get, **look
+            p.text["unit"], list(names), first, key=_KEY, owner=tuple(names), format_func=names.get, **look
         )
         if not reads and opening_units(p):
             look = {"type": "tertiary", "icon": ":material/arrow_back:"}
@@ -208,8 +208,12 @@ def one_unit(p: Page, one: OneUnit) -> None:
     left, right = st.columns(2, gap="medium") if one.words or predicts else (st.container(), None)
     with left:
         p.say("figure_fires", unit=str(one.unit))
+        values, tokens = hidden(p, one)[:, one.unit], p.trace.tokens(one.stack)
+        colours = [style.CHOSEN if place == one.position else style.BAR for place in range(len(values))]
+        written = [three_digits(float(value)) if place == one.position else "" for place, value in enumerate(values)]
+        drawn = Bars(values, colours=colours, texts=written)
         show_figure(
-            unit_firing(hidden(p, one)[:, one.unit], tokens=p.trace.tokens(one.stack), followed=one.position),
+            columns(drawn, along=Axis("", tokens.displays), up=say("names.hidden_value"), height=_BESIDE - 110),
             name="where-a-unit-fires",
             caption="" if right is not None else _caption(p, one),
             alt=p.text["fires_alt"],
@@ -238,7 +242,7 @@ def _effect(p: Page, one: OneUnit) -> WithAndWithout:
 def _names(p: Page, indices: Sequence[int]) -> list[str]:
     if p.checkpoint.config.n_classes:
         return [p.checkpoint.config.class_names[index] for index in indices]
-    return [_word(p.checkpoint.tokenizer.display(index)) for index in indices]
+    return [plain_word(p.checkpoint.tokenizer.display(index)) for index in indices]
 
 
 def _draw_changes(p: Page, one: OneUnit) -> None:
@@ -248,8 +252,14 @@ def _draw_changes(p: Page, one: OneUnit) -> None:
     most = sorted(np.argsort(-np.abs(change), kind="stable")[:_CHANGED].tolist(), key=lambda index: -change[index])
     title = "figure_classes" if p.checkpoint.config.n_classes else "figure_changes"
     p.say(title, unit=str(one.unit), token=_token(p, one).display)
+    hover = lines(
+        "%{y}", f"{say('feed_forward.with_unit')} %{{customdata[0]}}",
+        f"{say('feed_forward.without_unit')} %{{customdata[1]}}",
+    )  # fmt: skip
+    shares = [three_digits_alike([float(before[index]), float(after[index])]) for index in most]
+    drawn = Bars(change[most], hover, signed=True, detail=shares)
     show_figure(
-        probabilities_changed(before[most], after=after[most], names=_names(p, most), axis=p.words("change")),
+        bars(drawn, rows=Axis("", _names(p, most)), across=p.words("change"), **_BESIDE_BARS),
         name="probabilities-changed-by-a-unit",
         alt=p.text["changes_alt"],
     )
@@ -262,12 +272,13 @@ def _draw_words(p: Page, one: OneUnit) -> None:
     p.say("figure_raises" if one.words.logits else "figure_points", unit=str(one.unit))
     words = one.promoted(_OFFERED)
     axis = p.words("adds_to_logit" if one.words.logits else "similarity")
-    figure = unit_promotes([word.effect for word in words], words=[_word(word.piece) for word in words], axis=axis)
+    drawn = Bars([word.effect for word in words], colours=style.CHOSEN)
+    figure = bars(drawn, rows=Axis("", [plain_word(word.piece) for word in words]), across=axis, **_BESIDE_BARS)
     show_figure(figure, name="what-a-unit-promotes", alt=p.text["promotes_alt"])
 
 
 def _claim(p: Page, one: OneUnit) -> str:
-    units, place = hidden(p, one).shape[-1], {"token": _token(p, one).display, "unit": str(one.unit)}
+    units, place = hidden(p, one).shape[-1], {"token": named_word(_token(p, one).display), "unit": str(one.unit)}
     if one.predicts:
         claim = p.md("claim_predicts", units=units, layer=one.layer, stack=_of_stack(p, one), **place)
     else:
@@ -281,7 +292,7 @@ def _claim(p: Page, one: OneUnit) -> str:
         return f"{claim} {_said_change(p, what, _names(p, [best])[0], before[best], after[best])}"
     if one.words is None:
         return f"{claim} {p.md('claim_none', length=_added_lengths(p, [one])[0])}"
-    named = listed(Marked(f"**{listed([_word(word.piece)])}**") for word in one.promoted(3))
+    named = listed(Marked(f"**{listed([plain_word(word.piece)])}**") for word in one.promoted(3))
     said = p.md("claim_logits" if one.words.logits else "claim_towards", words=named)
     return f"{claim} {said} {_effect_on_output(p, one)}".rstrip()
 
@@ -291,7 +302,7 @@ def _effect_on_output(p: Page, one: OneUnit) -> str:
     found = p.calc(unit_effect_on_output, p.trace, one.stack, one.layer, one.unit, name="output", wait="wait.again")
     if found is None:
         return ""
-    (before, after), names = found, [_word(name) for name in prediction_rows(p.trace).displays]
+    (before, after), names = found, [plain_word(name) for name in prediction_rows(p.trace).displays]
     words = [index for index, name in enumerate(names) if name.isalnum()] or range(len(names))
     most = max(words, key=lambda index: abs(before[index] - after[index]))
     if abs(before[most] - after[most]) < _TELLING:
@@ -302,8 +313,7 @@ def _effect_on_output(p: Page, one: OneUnit) -> str:
 def _said_change(p: Page, what: str, name: str, before: float, after: float) -> Marked:
     shares = three_digits_alike([float(before), float(after)])
     said = "claim_keeps" if shares[0] == shares[1] else "claim_raises" if before > after else "claim_lowers"
-    name = name if any(map(str.isalnum, name)) else quoted_word(name)
-    return p.md(said, what=p.md(f"predicted.{what}"), name=name, before=shares[0], after=shares[1])
+    return p.md(said, what=p.md(f"predicted.{what}"), name=named_word(name), before=shares[0], after=shares[1])
 
 
 def _caption(p: Page, one: OneUnit) -> str:
@@ -383,8 +393,16 @@ def one_token(p: Page, one: OneUnit) -> None:
             alt=p.text["curve_alt"],
         )
     with right:
+        strongest = [its.unit for its in _strongest(p, one.place)]
+        values = hidden(p, one)[one.position]
+        # Two lines, so that the title fits a narrow window.
+        across = lines(
+            say("feed_forward.name_for_token", name=say("names.hidden_value"), token=style.escape(token)),
+            say("feed_forward.strongest", shown=len(strongest), n=whole(len(values))),
+        )
+        drawn = Bars(values[strongest], say("feed_forward.unit", unit="%{y}"), signed=bool((values < 0).any()))
         show_figure(
-            strongest_bars(hidden(p, one)[one.position], token=token, top=STRONGEST),
+            bars(drawn, rows=Axis(say("names.unit"), list(map(str, strongest))), across=across),
             name="strongest-units",
             caption=p.md("strongest_caption"),
             alt=p.text["strongest_alt"],
@@ -409,11 +427,10 @@ def words_of_units(p: Page, one: OneUnit) -> None:
     all_words = {its.unit: its.words for its in units if its.words}
     words = all_words[choose_unit(p, [its.unit for its in units])]
     axis = p.words("axis_logits" if words.logits else "axis_similarity", unit=str(words.unit))
-    shown = (*words.up[:8], *words.down[:8])
+    shown = sorted((*words.up[:8], *words.down[:8]), key=lambda word: -word.effect)
+    drawn = Bars([word.effect for word in shown], signed=True)
     show_figure(
-        unit_writes(
-            [word.piece for word in shown], effects=[word.effect for word in shown], unit=words.unit, axis=axis
-        ),
+        bars(drawn, rows=Axis(say("names.token"), [word.piece for word in shown]), across=axis),
         name="words-of-a-unit",
         caption=p.md("words_caption", unit=str(words.unit), token=token, hidden=words.hidden),
         alt=p.text["words_alt" if words.logits else "words_alt_encoder"],
@@ -447,7 +464,7 @@ def _meaning(p: Page, one: OneUnit, words: UnitWords) -> str:
         return p.md("words_encoder", to=_goes_to(p))
     norm = norm_kind(p.checkpoint, norms_on_the_way(p.trace, one.stack, one.layer)[-1])
     said = p.md("words_logits" if norm == "LayerNorm" else "words_logits_rms")
-    cap = getattr(p.checkpoint.model.get_submodule(one.stack).vocabulary_projection, "cap", None)
+    cap = read_out_of(p.checkpoint.model, one.stack).cap
     return said if cap is None else f"{said} {p.md('words_cap', cap=cap)}"
 
 
@@ -457,13 +474,11 @@ def fires(p: Page, one: OneUnit) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit = choose_unit(p, units)
         special = choice.toggle(common("fires.special"), key="fires_special", help=common("fires.special_help"))
-        read = sentence_list()
-    python = "from transformer.text.sentence_files import read_sentences"
-    sentences = p.known(read.sentences, read.python, key=read.digest, imports=python)
+        read = sentence_list(p)
     found = p.calc(
         unit_firings,
         p.checkpoint,
-        sentences,
+        read.sentences,
         one.stack,
         one.layer,
         units,
@@ -476,7 +491,7 @@ def fires(p: Page, one: OneUnit) -> None:
     if found is None:
         return
     p.say("fires_says", unit=str(unit), layer=one.layer, count=len(read.sentences), name=read.name)
-    show_firings(found[unit], of_unit=True, open_=partial(_open, p, read))
+    show_firings(p, found[unit], of_unit=True, open_=partial(_open, p, read))
     p.say("fires_source", small=True)
 
 
@@ -494,7 +509,16 @@ def all_tokens(p: Page, one: OneUnit) -> None:
     layers = [p.words("layer_name", layer=layer) for layer in range(len(share))]
     stack = common(f"focus.{one.stack}")
     show_figure(
-        silent_units(share, tokens=tokens, layers=layers),
+        columns(
+            [
+                Bars(its, f"%{{x}}, {layer}", layer, style.category_colour(place), texts=())
+                for place, (layer, its) in enumerate(zip(layers, share, strict=True))
+            ],
+            along=Axis(say("names.token"), tokens.displays),
+            up=say("feed_forward.inactive_axis"),
+            limits=(0, 1),
+            height=250,
+        ),
         name="silent-units",
         caption=p.md("inactive_caption", units=n_units, stack=stack, meaning=_inactivity(p, one)),
         alt=p.text["inactive_alt"],
@@ -503,7 +527,15 @@ def all_tokens(p: Page, one: OneUnit) -> None:
     units = p.calc(most_active_units, p.trace, one.stack, one.layer, count=_ACTIVE, name="most_active")
     values = (hidden if what == "hidden" else pre_activation)(p, one)[:, units]
     show_figure(
-        hidden_heatmap(values, tokens=tokens, units=units.tolist(), name=p.words(f"heatmap.{what}")),
+        heat_map(
+            values,
+            rows=Axis(say("names.token"), tokens.displays),
+            columns=Axis(say("feed_forward.some_units"), [str(unit) for unit in units]),
+            hover=lines(say("token_position", token="%{y}", place="%{y:d}"), say("feed_forward.unit", unit="%{x}")),
+            value=p.words(f"heatmap.{what}"),
+            signed=bool((values < 0).any()),
+            gap=1,
+        ),
         name="most-active-units",
         caption=p.md("heatmap_caption", shown=len(units), units=n_units),
         alt=p.text["heatmap_alt"],

@@ -1,19 +1,22 @@
-"""The card of a head: for and against its habit, what it writes, its removal, examples."""
+"""The card of a head: evidence for and against its main pattern, its output, its removal, examples."""
 
 import math
 from collections import Counter
 from functools import partial
 
-from charts.figures.habit_bars import habit_bars
+from charts.figures.bars import Bars, bars
+from charts.toolkit import style
+from charts.toolkit.axes import Axis
+from charts.toolkit.numbers import percent
+from charts.toolkit.words import say
 from transformer.heads.head_atlas import HeadHabits, head_habits
 from transformer.heads.head_circuits import reads_words_out, written_words
-from transformer.heads.head_roles import CorpusRole
+from transformer.heads.head_roles import HeadRole
 from transformer.heads.removed_head import removed_head
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
-from ui.lab.firing_list import in_context
-from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.page.page import Page
+from ui.sections.sentence_list import SentenceList, sentence_list
 from ui.shell.focus import select_sentence
 from ui.show.figures import chosen_row, show_figure
 from ui.words.texts import common
@@ -23,14 +26,13 @@ WRITTEN = 5  # attended tokens whose output is described
 _TABLE = "examples-of-a-head"
 
 
-def card(p: Page, over_many: CorpusRole | None, *, tests: str) -> None:
+def card(p: Page, over_many: HeadRole | None, *, tests: str) -> None:
     """Draw the card of the selected head over the included sentences or the reader's own.
 
     ``tests`` says which tests of the literature it reaches over many sentences, if that is known.
     """
-    read, place = sentence_list(), Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    imports = "from transformer.text.sentence_files import read_sentences"
-    sentences = p.known(read.sentences, read.python, key=read.digest, imports=imports)
+    read, place = sentence_list(p), p.selected_head
+    sentences = read.sentences
     p.known(place, repr(place), imports="from transformer.runs.head_places import Head")
     main = f"[{place!r}].main"
     found = p.calc(
@@ -46,7 +48,7 @@ def card(p: Page, over_many: CorpusRole | None, *, tests: str) -> None:
         p.say("card_unread", small=True, count=unread, limit=p.checkpoint.config.max_length)
     if tests:
         p.say("card_tests", test=tests)
-        if copying := over_many.measured.measures.get("copying"):
+        if copying := over_many.measures.get("copying"):
             p.say("card_copying", score=copying.score)
     written(p, place, habits)
     if p.toggle("card_remove", key="heads_card_remove"):
@@ -57,17 +59,23 @@ def card(p: Page, over_many: CorpusRole | None, *, tests: str) -> None:
         elif gone is not None:
             p.say("card_removed_nothing")
     shown = [habit for habit in habits.habits if habit.share or habit.chance]
-    bars = habit_bars(
-        [habit.share for habit in shown],
-        chances=[habit.chance for habit in shown],
-        names=[p.text["card_kinds"][habit.kind] for habit in shown],
+    found, chances = [habit.share for habit in shown], [habit.chance for habit in shown]
+    own, chance = say("names.this_head"), say("heads.chance")
+    figure = bars(
+        [
+            Bars(found, f"%{{y}}, {own}", own, texts=list(map(percent, found))),
+            Bars(chances, f"%{{y}}, {chance}", chance, style.MASKED, texts=()),
+        ],
+        rows=Axis(say("heads.target_axis"), [p.text["card_kinds"][habit.kind] for habit in shown]),
+        across=say("heads.share_axis"),
+        limits=(0, 1.15 * max(*found, *chances, 0.1)),
     )
-    show_figure(bars, name="where-a-head-looks", caption=p.md("card_where_caption"), alt=p.words("card_where_alt"))
+    show_figure(figure, name="where-a-head-looks", caption=p.md("card_where_caption"), alt=p.words("card_where_alt"))
     examples(p, habits, read)
 
 
 def claims(p: Page, habits: HeadHabits) -> None:
-    """Write the evidence for and against the head's habit, and whether both halves of the sentences agree."""
+    """Write the evidence for and against a head's main pattern, and whether two halves of the data agree."""
     main, against, kinds = habits.main, habits.against, p.text["card_kinds"]
     p.say(
         "card_for", share=main.share, rows=habits.n_rows, sentences=habits.n_sentences, place=kinds[main.kind],
@@ -78,7 +86,7 @@ def claims(p: Page, habits: HeadHabits) -> None:
     if against is None:
         p.say("card_never")
     else:
-        example = f" {in_context(against.examples[0])}" if against.examples else ""
+        example = f" {against.examples[0].in_context}" if against.examples else ""
         p.say("card_against", rest=1 - main.share, place=kinds[against.kind], share=against.share, example=example)
     p.say("card_stable" if habits.is_stable else "card_unstable", first=main.halves[0], second=main.halves[1])
 
@@ -115,7 +123,7 @@ def examples(p: Page, habits: HeadHabits, read: SentenceList) -> None:
             common("fires.weight"): one.value,
             common("fires.query"): one.asked[one.query].display,
             common("fires.key"): one.read[one.key].display,
-            common("fires.context"): in_context(one),
+            common("fires.context"): one.in_context,
         }
         for habit, one in found
     ]

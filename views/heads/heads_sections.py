@@ -13,22 +13,28 @@ from charts.toolkit.numbers import number
 from transformer.errors import CheckpointError
 from transformer.files.layout import file_of_results
 from transformer.heads import annotated_words, head_roles, induction, weight_patterns
-from transformer.heads.head_roles import RESTING, CorpusRole, CorpusRoles, HeadRole, corpus_roles, roles_in
+from transformer.heads.head_roles import (
+    GENERAL,
+    MEASURES,
+    NO_ROLE,
+    RESTING,
+    ROLES,
+    CorpusRoles,
+    HeadRole,
+    corpus_roles,
+    roles_in,
+)
 from transformer.heads.role_files import FILE, load_corpus_roles
-from transformer.heads.role_measures import GENERAL, MEASURES, NO_ROLE, ROLES
 from transformer.heads.weight_patterns import WINDOW
 from transformer.runs.attention_view import AttentionView
 from transformer.text.sentence_files import read_sentences
 from ui.page.page import Page
 from ui.shell.navigation import go_to
 from ui.show.drawings import show_grid
-from ui.words.figure_texts import problem_text
-from ui.words.filled import Marked, code, listed
-from ui.words.texts import label_in_words
+from ui.words.texts import Marked, code, label_in_words, listed, problem_text
 from views.heads.head_card import card
 
 Place = tuple[int, int]  # layer, head
-Role = HeadRole | CorpusRole
 
 CONSTANTS = {  # thresholds of the library, as the definitions name them: ``{least_share}``
     name.lower(): value
@@ -60,7 +66,7 @@ def roles_over_many(p: Page) -> CorpusRoles | None:
     try:
         file = file_of_results(p.checkpoint.path, FILE)
         if (saved := p.calc(load_corpus_roles, p.checkpoint, name="saved", reads=file)) is not None:
-            return saved.roles
+            return saved
         p.say("missing", icon="info", small=True, command=command)
     except CheckpointError as error:
         p.say("stale", icon="info", small=True, problem=problem_text(error), command=command)
@@ -71,62 +77,63 @@ def roles_over_many(p: Page) -> CorpusRoles | None:
     return p.calc(corpus_roles, p.checkpoint, sentences, name="over_many", slow=True, shows=(".n_sentences",))
 
 
-def place_of(head: Role) -> Place:
-    """(layer, head)."""
+def place_of(head: HeadRole) -> Place:
+    """Return the layer and the head."""
     return head.layer, head.head
 
 
-def is_tested(head: Role) -> bool:
-    """Return whether the tests were counted, which they are neither in one sentence nor an older file."""
-    return isinstance(head, CorpusRole) and bool(head.measured.strongest)
+def is_tested(head: HeadRole) -> bool:
+    """Return whether the tests were counted: they are not for a single sentence, nor in an older file."""
+    return bool(head.strongest)
 
 
-def role_of(head: Role) -> str:
+def role_of(head: HeadRole) -> str:
     """Return the strongest test over many sentences, else the role; "none" if it matches no pattern."""
     if is_tested(head):
-        return head.measured.strongest if head.measured.has_role else "none"
+        return head.strongest if head.has_role else "none"
     return head.role
 
 
-def strength(head: Role) -> float:
+def strength(head: HeadRole) -> float:
     """Return how clearly a head has its role: in thresholds of its strongest test, or its share."""
-    return _or_zero(head.measured.strength if is_tested(head) else head.score)
+    return _or_zero(head.strength if is_tested(head) else head.score)
 
 
-def called(p: Page, head: Role, form: str = "name") -> str:
+def called(p: Page, head: HeadRole, form: str = "name") -> str:
     """Return the ``form`` ("name", "short") of a head's strongest test, with its offset, else of its role."""
     if not is_tested(head):
         return p.words(f"role.{head.role}.{form}")
-    test = head.measured.strongest
-    where = head.measured.where.get(test, 0)
+    test = head.strongest
+    where = head.measures[test].offset or 0
     if form == "short" and test == "offset" and abs(where) == 1:
         return p.words(f"role.{'previous' if where < 0 else 'next'}.short")
     return p.words(f"test.{test}.{form}", where=where, end=where + WINDOW - 1)
 
 
-def tests_of(p: Page, head: CorpusRole) -> Marked:
+def tests_of(p: Page, head: HeadRole) -> Marked:
     """Return the tests that a head reaches, the strongest first, else its strongest, with numbers.
 
     A head may be a sink in most sentences and an induction head where a word is repeated.
     """
-    measured, unnamed = head.measured, (*GENERAL, *NO_ROLE)
-    names = [name for name, one in measured.measures.items() if one.reached and name not in unnamed]
-    said = "tests_clear" if measured.has_role else "tests_no_role" if measured.clear else "tests_weak"
+    unnamed = (*GENERAL, *NO_ROLE)
+    names = [name for name, one in head.measures.items() if one.reached and name not in unnamed]
+    said = "tests_clear" if head.has_role else "tests_no_role" if head.clear else "tests_weak"
     if len(names) < 2:
-        names = [measured.strongest]
+        names = [head.strongest]
     parts = []
-    for name in sorted(names, key=lambda name: -measured.measures[name].strength):
-        where, one = measured.where.get(name, 0), measured.measures[name]
+    for name in sorted(names, key=lambda name: -head.measures[name].strength):
+        one = head.measures[name]
+        where = one.offset or 0
         test = p.md(f"test.{name}.name", where=where, end=where + WINDOW - 1)
         parts.append(p.md(said, test=test, score=one.score, least=one.least, chance=one.chance))
     return listed(parts)
 
 
-def group_of(p: Page, head: Role) -> str:
+def group_of(p: Page, head: HeadRole) -> str:
     """Return what the legend calls a head's role, whatever its offset."""
     if not is_tested(head):
         return p.words(f"role.{head.role}.title")
-    return _whatever_offset(p, head.measured.strongest)
+    return _whatever_offset(p, head.strongest)
 
 
 def _whatever_offset(p: Page, test: str) -> str:
@@ -137,7 +144,7 @@ def _whatever_offset(p: Page, test: str) -> str:
 # ---- maps -----------------------------------------------------------------------------------------------------------
 
 
-def claim(p: Page, heads: Sequence[Role], *, many: bool) -> None:
+def claim(p: Page, heads: Sequence[HeadRole], *, many: bool) -> None:
     """Say how many heads match a named pattern, as the first sentence of the page."""
     if all(math.isnan(score) for head in heads for score in head.scores.values()):
         p.say("claim_too_short")
@@ -168,15 +175,15 @@ def chosen_order(p: Page, *, many: bool) -> str:
     return p.option("order", names, key=key, in_list=True, help=p.text["order_help_corpus" if many else "order_help"])
 
 
-def in_order(heads: Sequence[Role], order: str) -> list[Place] | None:
-    """Return the places of the small maps; ``None`` for a table of layers × heads."""
+def in_order(heads: Sequence[HeadRole], order: str) -> list[Place] | None:
+    """Return the locations of the small maps; ``None`` for a table of layers × heads."""
     return [place_of(head) for head in sorted(heads, key=ORDERS[order])] if ORDERS[order] else None
 
 
-def words_of(p: Page, view: AttentionView, head: Role) -> tuple[HeadWords, Place | None]:
-    """Return what a head does, for a small and a large map, and the cell that its sentence names."""
+def words_of(p: Page, view: AttentionView, head: HeadRole) -> tuple[HeadWords, Place | None]:
+    """Return the texts about a head for its small and its large map, and the cell that its sentence names."""
     role, short = role_of(head), short_of(p, head)
-    if isinstance(head, CorpusRole):
+    if head.n_sentences is not None:
         return HeadWords(short, *_words_over_many(p, head)), None
     if role != "none":
         return HeadWords(short, p.words(f"role.{role}.title"), p.words(f"role.{role}.sentence", score=head.score)), None
@@ -188,21 +195,21 @@ def words_of(p: Page, view: AttentionView, head: Role) -> tuple[HeadWords, Place
     return HeadWords(short, p.words("no_role"), said), cell
 
 
-def _words_over_many(p: Page, head: CorpusRole) -> tuple[str, str]:
+def _words_over_many(p: Page, head: HeadRole) -> tuple[str, str]:
     """Return the title and the sentence of a large map."""
     if not is_tested(head):
         return p.words(f"role.{head.role}.title"), ""
-    name, found = called(p, head), head.measured.measures[head.measured.strongest]
+    name, found = called(p, head), head.measures[head.strongest]
     numbers = {"count": head.n_sentences, "score": found.score, "chance": found.chance, "least": found.least}
-    if head.measured.clear:
+    if head.clear:
         return name[:1].upper() + name[1:], p.words("test_sentence", **numbers)
     return p.words("no_role"), p.words("test_sentence_weak", test=name, **numbers)
 
 
-def short_of(p: Page, head: Role) -> str:
+def short_of(p: Page, head: HeadRole) -> str:
     """Return the strongest test of a head with its score; without tests its role, or the nearest one."""
     if is_tested(head):
-        return f"{called(p, head, 'short')} {number(f'{head.measured.measures[head.measured.strongest].score:.2f}')}"
+        return f"{called(p, head, 'short')} {number(f'{head.measures[head.strongest].score:.2f}')}"
     name = (head.nearest if head.role == "none" else head.role) or head.role
     score = head.scores.get(name, math.nan)
     return p.words(f"role.{name}.short") + ("" if math.isnan(score) else " " + number(f"{score:.2f}"))
@@ -213,7 +220,7 @@ def row_labels(p: Page, view: AttentionView) -> Sequence[str]:
     return predicted_rows(p.trace, view.kind) or view.query.labels
 
 
-def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[Role], *, order: str, stretch: bool) -> None:
+def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[HeadRole], *, order: str, stretch: bool) -> None:
     """Draw the selected head large and all heads small; a click selects a head on all pages."""
     clear = sorted(
         (head for head in heads if role_of(head) != "none"), key=lambda head: (role_of(head) in IDLE, -strength(head))
@@ -241,7 +248,7 @@ def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[Role], *,
 
 
 def show_image_maps(
-    p: Page, views: Sequence[AttentionView], heads: Sequence[Role], row: int, *, order: str, stretch: bool
+    p: Page, views: Sequence[AttentionView], heads: Sequence[HeadRole], row: int, *, order: str, stretch: bool
 ) -> None:
     """Draw the row of one token over the image, for the selected head large and for all heads small."""
     keys = views[0].key
@@ -276,7 +283,7 @@ def draw(p: Page, views: Sequence[AttentionView], words: Mapping[Place, HeadWord
 
 def sharing_keys(p: Page, view: AttentionView) -> range:
     """Return the heads that share keys and values with the selected one (GQA, Ainslie et al. 2023)."""
-    size = view.n_heads // (getattr(p.checkpoint.config, "n_key_heads", 0) or view.n_heads)
+    size = view.n_heads // (p.checkpoint.config.n_key_heads or view.n_heads)
     first = p.focus.head - p.focus.head % size
     return range(first, first + size)
 
@@ -284,15 +291,14 @@ def sharing_keys(p: Page, view: AttentionView) -> range:
 # ---- the selected head ----------------------------------------------------------------------------------------------
 
 
-def show_head(p: Page, views: Sequence[AttentionView], here: HeadRole, over_many: CorpusRole | None) -> None:
+def show_head(p: Page, views: Sequence[AttentionView], here: HeadRole, over_many: HeadRole | None) -> None:
     """Say what the selected head does, here and over many sentences, with a link to Attention."""
     with st.container(horizontal=True, vertical_alignment="center"):
         does, kind = p.md(f"role.{here.role}.does"), p.md(f"kind_{p.focus.stack}_{p.focus.kind}")
         said = p.md("chosen", layer=here.layer, head=here.head, kind=kind, does=does)
         if over_many is not None and is_tested(over_many):
-            measured = over_many.measured
-            name = "over_clear" if measured.has_role else "over_weightless" if measured.clear else "over_weak"
-            test = measured.measures[measured.strongest]
+            name = "over_clear" if over_many.has_role else "over_weightless" if over_many.clear else "over_weak"
+            test = over_many.measures[over_many.strongest]
             numbers = {"count": over_many.n_sentences, "score": test.score, "chance": test.chance, "least": test.least}
             said += p.md(name, test=called(p, over_many), **numbers)
         if len(sharing := sharing_keys(p, views[0])) > 1:
@@ -305,7 +311,7 @@ def show_head(p: Page, views: Sequence[AttentionView], here: HeadRole, over_many
 # ---- below ----------------------------------------------------------------------------------------------------------
 
 
-def show_below(p: Page, views: Sequence[AttentionView], heads: Sequence[Role], over_many: CorpusRole | None) -> None:
+def show_below(p: Page, views: Sequence[AttentionView], heads: Sequence[HeadRole], over_many: HeadRole | None) -> None:
     """Draw the table of all numbers, or the card of the selected head."""
     sections = ("table",) if p.reads_pictures else ("table", "card")
     section = p.option("section", sections, key="heads_section", owner=sections)
@@ -316,9 +322,9 @@ def show_below(p: Page, views: Sequence[AttentionView], heads: Sequence[Role], o
             table(p, views, heads)
 
 
-def table(p: Page, views: Sequence[AttentionView], heads: Sequence[Role]) -> None:
+def table(p: Page, views: Sequence[AttentionView], heads: Sequence[HeadRole]) -> None:
     """List all heads with all numbers, and one token's weight in another's row; a row selects a head."""
-    many, (query, key) = isinstance(heads[0], CorpusRole), (views[0].query, views[0].key)
+    many, (query, key) = heads[0].n_sentences is not None, (views[0].query, views[0].key)
     pair, weights = "", {}
     if not p.reads_pictures:
         with st.container(horizontal=True):
@@ -331,7 +337,7 @@ def table(p: Page, views: Sequence[AttentionView], heads: Sequence[Role]) -> Non
             (view.layer, head): view.weights[head, row, column] for view in views for head in range(view.n_heads)
         }
     measured = [name for name in (*FIRST_MEASURES, *ROLES) if any(_is_known(head.scores, name) for head in heads)]
-    tests = [name for name in MEASURES if any(is_tested(head) and name in head.measured.measures for head in heads)]
+    tests = [name for name in MEASURES if any(is_tested(head) and name in head.measures for head in heads)]
     columns = {name: p.words("column_test", test=_whatever_offset(p, name)) for name in tests}
     names = {name: p.text["measure"].get(name) or p.text["role"][name]["name"] for name in measured}
     rows = [
@@ -385,8 +391,8 @@ def _is_known(scores: Mapping[str, float], name: str) -> bool:
     return not math.isnan(scores.get(name, math.nan))
 
 
-def _score(head: CorpusRole, test: str) -> float:
-    return head.measured.measures[test].score if test in head.measured.measures else math.nan
+def _score(head: HeadRole, test: str) -> float:
+    return head.measures[test].score if test in head.measures else math.nan
 
 
 def _or_zero(value: float) -> float:

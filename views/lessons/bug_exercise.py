@@ -4,43 +4,35 @@ The address holds the exercise (``exercise=bugs``) and the number of its case (`
 bug.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 
-import pandas as pd
 import streamlit as st
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
 from charts.toolkit.head_names import head_name
-from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from transformer.faults import fault_checks, forward_faults
-from transformer.faults.catalogue import FAULTS, HEALTHY, TRAINING, Diagnosis, diagnosis_of, inapplicable
-from transformer.faults.checked_models import (
-    checked_model,
-    checked_model_in_training,
+from transformer.faults.catalogue import Diagnosis, diagnosis_of, inapplicable
+from transformer.faults.fault_checks import (
+    CHECKS,
+    Findings,
+    findings_in_training,
+    findings_with,
     self_attention_in_training,
 )
-from transformer.faults.fault_checks import CHECKS, Finding
-from transformer.faults.faulty_run import all_findings, experiment_with_bug, padded
-from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
-from transformer.faults.training_faults import TrainedToy, train_and_save, trained_toy
+from transformer.faults.forward_faults import padded_with_bug
+from transformer.faults.training_faults import outcome, train_and_save, trained_toy
 from transformer.interventions.experiment import Experiment
 from transformer.predictions.comparison import word_diff
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
-from ui.compute.loading import load_trace
-from ui.compute.store import store
-from ui.lab.effects import mark
+from transformer.toy.learner import HEALTHY, ToyLearner
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.guidance.way import lead_to, mark_opened
+from ui.shell.events import lead_to, mark_opened
 from ui.show.drawings import show_map
-from ui.show.figures import show_snippet, show_source, show_table
-from ui.words.texts import as_plain, common
+from ui.words.texts import Marked, as_plain, common
+from ui.words.word_diff import mark
 
 EXERCISE, BUGS = "exercise", "bugs"  # parameter of the address, and its value for this exercise
 NUMBER = "patient"  # parameter of the address: the number of the case
@@ -108,7 +100,7 @@ class Case:
         outputs: What each of them writes.
         views: The attention of the layer that is shown, in each run.
         location: The head of the maps.
-        toys: Both trainings, for a bug in the training of a tiny model.
+        toys: Both training runs, for a bug in the training of a tiny model.
         experiment: Both runs, for a bug in the forward pass of the checkpoint.
     """
 
@@ -116,24 +108,25 @@ class Case:
     outputs: tuple[str, str]
     views: tuple[AttentionView, AttentionView]
     location: Head
-    toys: tuple[TrainedToy, TrainedToy] | None = None
+    toys: tuple[ToyLearner, ToyLearner] | None = None
     experiment: Experiment | None = None
 
 
 def bug_exercise(p: Page) -> None:
     """Draw a case with its outputs and maps; after the guess, the bug, its code and its check."""
-    config, text = p.checkpoint.config, p.text[BUGS]
+    config, name = p.checkpoint.config, p.checkpoint.name
     st.html(_STYLE)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        st.markdown(f"#### {text['title']}", width="stretch")
-        number = int(choice.number(text["case"], 0, _MOST, 0, key=NUMBER, width=120))
-        st.button(text["another"], key="another patient", on_click=choice.put, args=(NUMBER, (number + 1) % _MOST))
-        st.button(text["leave"], key="leave exercise", type="tertiary", on_click=choice.put, args=(EXERCISE, ""))
-    if p.reads_pictures or p.encodes_sentences:
-        p.nothing_to_show(text["of_text"].format(name=as_plain(p.checkpoint.name)))
+        st.markdown(f"#### {p.md('bugs.title')}", width="stretch")
+        number = int(choice.number(p.words("bugs.case"), 0, _MOST, 0, key=NUMBER, width=120))
+        onward = {"on_click": choice.put, "args": (NUMBER, (number + 1) % _MOST)}
+        st.button(p.words("bugs.another"), key="another patient", **onward)
+        leave = {"on_click": choice.put, "args": (EXERCISE, "")}
+        st.button(p.words("bugs.leave"), key="leave exercise", type="tertiary", **leave)
+    if config.reads_images or config.encodes_sentences:
+        p.nothing_to_show(p.md("bugs.of_text", name=name))
     case = _open_case(p, diagnosis_of(number, config))
-    about = text["about_training" if case.toys else "about_checkpoint"]
-    st.caption(about.format(name=as_plain(p.checkpoint.name), sentence=as_plain(p.sentence)))
+    p.say("bugs.about_training" if case.toys else "bugs.about_checkpoint", small=True, name=name, sentence=p.sentence)
     _show_outputs(p, case)
     guess = _ask(p, case.diagnosis.fault, number)
     if guess:
@@ -142,40 +135,31 @@ def bug_exercise(p: Page) -> None:
     if guess:
         _show_checks(p, case)
     else:
-        reasons = [text[f"cannot_{reason}"] for reason in dict.fromkeys(inapplicable(config).values())]
-        st.caption(" ".join((text["guess_help"].format(name=as_plain(p.checkpoint.name)), *reasons)))
+        reasons = [p.md(f"bugs.cannot_{reason}") for reason in dict.fromkeys(inapplicable(config).values())]
+        st.caption(" ".join((p.md("bugs.guess_help", name=name), *reasons)))
 
 
 def _open_case(p: Page, diagnosis: Diagnosis) -> Case:
     if diagnosis.in_training:
-        toys = trained_toy(HEALTHY_TRAINING), trained_toy(TRAINING.get(diagnosis.fault, HEALTHY_TRAINING))
-        written, case_written = (toy.learner.generate(WORD) for toy in toys)
-        view, case_view = (self_attention_in_training(toy.learner, WORD)[0] for toy in toys)
-        place = Head(view.stack, view.kind, 0, 0)
-        return Case(diagnosis, (written, case_written), (view, case_view), place, toys=toys)
-    run = padded(p.run, 0 if p.trace.source is None else len(p.trace.source) - p.focus.pads)
-
-    def make() -> Experiment:
-        found = experiment_with_bug(load_trace(run), diagnosis.fault)
-        _ = found.answer_before, found.answer_after  # computed here, while the page shows its progress
-        return found
-
-    found = store.get(run, ("experiment", "fault", diagnosis.fault), make, wait="wait.case")
+        toys = trained_toy(HEALTHY), trained_toy(diagnosis.fault)
+        written = tuple(toy.generate(WORD) for toy in toys)
+        views = tuple(self_attention_in_training(toy, WORD)[0] for toy in toys)
+        return Case(diagnosis, written, views, Head(views[0].stack, views[0].kind, 0, 0), toys=toys)
+    found = p.calc(padded_with_bug, p.trace, diagnosis.fault, name="experiment", wait="wait.case")
     place = found.most_changed_head or Head(*found.original.attention_kinds()[0], 0, 0)
-    before, after = (one.attention(place.stack, place.layer, place.kind) for one in (found.original, found.changed))
-    outputs = found.answer_before.text, found.answer_after.text
-    return Case(diagnosis, outputs, (before, after), place, experiment=found)
+    views = tuple(one.attention(place.stack, place.layer, place.kind) for one in (found.original, found.changed))
+    return Case(diagnosis, (found.answer_before.text, found.answer_after.text), views, place, experiment=found)
 
 
 def _show_outputs(p: Page, case: Case) -> None:
-    before, after = [_shortened(text) for text in case.outputs]
+    before, after = map(_shortened, case.outputs)
     words = as_plain(after)
     if after != before and case.experiment:
         words = "".join(mark(piece) for piece in word_diff(before, after) if piece.fate != "removed").strip() or words
     with st.container(border=True, horizontal=True, key="bug outputs", gap="medium"):
-        for name, shown in zip(_names(p), (as_plain(before), words), strict=True):
+        for name, shown in (("bugs.healthy", as_plain(before)), ("bugs.this_case", words)):
             with st.container(gap=None, width="stretch"):
-                st.caption(name)
+                p.say(name, small=True)
                 st.markdown(f"##### {shown or common('effect.empty')}")
 
 
@@ -184,36 +168,30 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _names(p: Page) -> tuple[str, str]:
-    return p.text[BUGS]["healthy"], p.text[BUGS]["this_case"]
-
-
 def _show_maps(p: Page, case: Case) -> None:
     """Draw the head whose map differs most, in both runs, on one scale."""
-    text = p.text[BUGS]
     # Rows of cross-attention are named after the tokens that they predict.
     predicted = predicted_rows(case.experiment.original, case.location.kind) if case.experiment else None
-    st.markdown(text["maps_training" if case.toys else "maps"])
+    p.say("bugs.maps_training" if case.toys else "bugs.maps")
     with st.grid(2, min_column_width=330):
-        for number, (name, view) in enumerate(zip(_names(p), case.views, strict=True)):
+        for number, (name, view) in enumerate(zip(("bugs.healthy", "bugs.this_case"), case.views, strict=True)):
             drawn = attention_map(
                 view, head=case.location.head, shifted_labels=predicted, of_other_output=True, height=_HEIGHT
             )
-            title = f"{name} · {head_name(case.location.layer, case.location.head)}" if case.experiment else name
-            show_map(drawn.with_metadata(title=title), key=f"bug map {number}")
+            place = f" · {head_name(case.location.layer, case.location.head)}" if case.experiment else ""
+            show_map(drawn.with_metadata(title=p.words(name) + place), key=f"bug map {number}")
 
 
 def _ask(p: Page, truth: str, number: int) -> str:
     """Offer the options; return the guess, "" if there is none yet."""
-    all_guesses, text = st.session_state.setdefault(_GUESSES, {}), p.text[BUGS]
     key = (p.checkpoint.fingerprint, p.sentence, number)
-    made = all_guesses.get(key, "")
+    made = st.session_state.setdefault(_GUESSES, {}).get(key, "")
     with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
-        for fault in (*FAULTS, HEALTHY):
+        for fault in (*CHECKS, HEALTHY):
             # In this order, because a correct guess has the same key twice.
-            marks = {made: ":material/close: ", truth: ":material/check: "}
+            sign = {made: ":material/close: ", truth: ":material/check: "}.get(fault, "") if made else ""
             st.button(
-                f"{marks.get(fault, '') if made else ''}{text[f'name_{fault}']} :small[{text[f'sign_{fault}']}]",
+                f"{sign}{p.md(f'bugs.name_{fault}')} :small[{p.md(f'bugs.sign_{fault}')}]",
                 key=f"guess {fault}",
                 type="primary" if made and fault == truth else "secondary",
                 disabled=bool(made),
@@ -231,120 +209,79 @@ def _guess(key: tuple, guess: str) -> None:
 
 def _answer(p: Page, case: Case, guess: str) -> None:
     """Say whether the guess is right, explain the bug, and show the right and the wrong line of code."""
-    text, fault, config = p.text[BUGS], case.diagnosis.fault, p.checkpoint.config
+    fault, config = case.diagnosis.fault, p.checkpoint.config
     right, orders = guess == fault, _orders(p)
-    why = text[f"why_{fault}"].format(
-        **orders, final=text[f"final_{config.norm}"], root=three_digits(config.d_head**0.5), width=config.d_head
-    )
-    if fault == "positions" and not config.has_encoder:
-        why += f" {text['why_positions_decoder']}"
+    names = {"name": p.md(f"bugs.full_{fault}", **orders), "guess": p.md(f"bugs.full_{guess}", **orders)}
     with st.container(key=_ANSWER):
-        names = {"name": text[f"full_{fault}"].format(**orders), "guess": text[f"full_{guess}"].format(**orders)}
-        (st.success if right else st.info)(
-            text["right" if right else "wrong"].format(**names),
-            icon=":material/check:" if right else ":material/close:",
-        )
-        st.markdown(why)
+        said = p.md("bugs.right" if right else "bugs.wrong", **names)
+        (st.success if right else st.info)(said, icon=":material/check:" if right else ":material/close:")
+        final = p.md(f"bugs.final_{config.norm}")
+        p.say(f"bugs.why_{fault}", **orders, final=final, root=config.d_head**0.5, width=config.d_head)
+        if fault == "positions" and not config.has_encoder:
+            p.say("bugs.why_positions_decoder")
         if fault != HEALTHY:
-            _show_code(p, fault)
+            _show_lines(p, fault)
 
 
-def _orders(p: Page) -> dict[str, str]:
+def _orders(p: Page) -> dict[str, Marked]:
     """Return the order of norm and sub-layer in training, and that of the bug “misplaced LayerNorm”."""
     trained = p.checkpoint.config.norm
     run = "post" if trained == "pre" else "pre"
-    return {"trained": p.text[BUGS][f"order_{trained}"], "run": p.text[BUGS][f"order_{run}"]}
+    return {"trained": p.md(f"bugs.order_{trained}"), "run": p.md(f"bugs.order_{run}")}
 
 
-def _show_code(p: Page, fault: str) -> None:
-    text, key = p.text[BUGS], fault
-    if fault == "positions":
-        key = _SCHEMES.get(p.checkpoint.config.positions, fault)
-    lines = _CODE[key]  # in the order of the figures
-    if fault == "norm" and p.checkpoint.config.norm == "post":
+def _show_lines(p: Page, fault: str) -> None:
+    config = p.checkpoint.config
+    lines = _CODE[_SCHEMES.get(config.positions, fault) if fault == "positions" else fault]
+    if fault == "norm" and config.norm == "post":
         lines = lines[::-1]
     with st.grid(2, min_column_width=400):
-        for name, line in zip(("code_right", "code_wrong"), lines, strict=True):
+        for name, line in zip(("bugs.code_right", "bugs.code_wrong"), lines, strict=True):
             with st.container(gap="xsmall"):
-                st.markdown(text[name])
+                p.say(name)
                 st.code(line, language="python", wrap_lines=True)
 
 
 def _show_checks(p: Page, case: Case) -> None:
     """Show all checks with their numbers on this case and on the original, and the code that runs them."""
-    text = p.text[BUGS]
-    original, found = _findings(p, case)
-    st.markdown(f"#### {text['checks']}")
-    st.markdown(_in_words(p, case, found, original))
-    show_table(
-        pd.DataFrame(
-            {
-                text["column_check"]: [text[f"check_{name}"] for name in CHECKS],
-                text["healthy"]: [three_digits(one.value) if (one := original[name]) else "–" for name in CHECKS],
-                text["this_case"]: [three_digits(one.value) if (one := found[name]) else "–" for name in CHECKS],
-                text["column_fires"]: [_verdict(p, found[name]) for name in CHECKS],
-            }
-        ),
-        name="checks",
-        caption=text["checks_caption_training" if case.toys else "checks_caption"],
-    )
-    show_snippet("bugs", _snippet(p, case.diagnosis))
-    show_source(*_SOURCES[case.diagnosis.fault])
-
-
-def _findings(p: Page, case: Case) -> tuple[Mapping[str, Finding | None], ...]:
+    faults = (HEALTHY, case.diagnosis.fault)
     if case.toys:
-        return tuple(all_findings(checked_model_in_training(toy.learner, WORD)) for toy in case.toys)
-    with_bug = "" if case.diagnosis.fault == HEALTHY else case.diagnosis.fault
+        original, found = (p.calc(findings_in_training, fault, WORD, name="findings", shows=("",)) for fault in faults)
+    else:
+        original, found = (
+            p.calc(findings_with, p.trace, fault, name="findings", shows=("",), wait="wait.examine") for fault in faults
+        )
+    st.markdown(f"#### {p.md('bugs.checks')}")
+    st.markdown(_in_words(p, case, found, original))
+    rows = [
+        {
+            p.words("bugs.column_check"): p.words(f"bugs.check_{name}"),
+            p.words("bugs.healthy"): three_digits(one.value) if (one := original[name]) else "–",
+            p.words("bugs.this_case"): three_digits(one.value) if (one := found[name]) else "–",
+            p.words("bugs.column_fires"): p.words("bugs.not_asked" if one is None else _verdict(one.fires)),
+        }
+        for name in CHECKS
+    ]
+    p.table(rows, name="checks", caption=p.md("bugs.checks_caption_training" if case.toys else "bugs.checks_caption"))
+    p.code(*_SOURCES[case.diagnosis.fault])
 
-    def findings_with(fault: str) -> Mapping[str, Finding | None]:
-        return store.get(p.run, ("findings", fault), partial(_check, p, fault), wait="wait.examine")
 
-    return findings_with(""), findings_with(with_bug)
-
-
-def _check(p: Page, fault: str) -> Mapping[str, Finding | None]:
-    return all_findings(checked_model(p.trace, fault))
+def _verdict(fires: bool) -> str:
+    return "bugs.fires" if fires else "bugs.passes"
 
 
-def _in_words(p: Page, case: Case, found: Mapping[str, Finding | None], original: Mapping[str, Finding | None]) -> str:
+def _in_words(p: Page, case: Case, found: Findings, original: Findings) -> Marked:
     """Describe the check of this bug with its numbers."""
-    fault, text = case.diagnosis.fault, p.text[BUGS]
+    fault = case.diagnosis.fault
     if fault == HEALTHY:
-        return text["told_healthy"]
+        return p.md("bugs.told_healthy")
     one, other = found[fault], original[fault]
     if one is None or other is None:
-        return text["told_impossible"]
-    values = {"value": three_digits(one.value), "healthy_value": three_digits(other.value), **_orders(p)}
-    values |= {name: three_digits(value) for name, value in one.numbers.items()}
-    values |= {f"healthy_{name}": three_digits(value) for name, value in other.numbers.items()}
+        return p.md("bugs.told_impossible")
+    values = {"value": one.value, "healthy_value": other.value, **one.numbers}
+    values |= {f"healthy_{name}": value for name, value in other.numbers.items()}
     if case.toys:
-        last = case.toys[1].moments[-1]
-        values |= {"reported": three_digits(last.reported), "loss": three_digits(last.loss)}
-        values |= {"writes": percent(last.writes), "steps": str(last.step)}
-    values["sum"] = text[f"sum_{p.checkpoint.config.norm}"]
-    values["change"] = text["same" if case.outputs[0] == case.outputs[1] else "other"]
-    return text[f"told_{fault}"].format(**values)
-
-
-def _verdict(p: Page, finding: Finding | None) -> str:
-    return p.text[BUGS]["not_asked" if finding is None else "fires" if finding.fires else "passes"]
-
-
-def _snippet(p: Page, diagnosis: Diagnosis) -> str:
-    """Return Python code that runs all checks on this case outside of the app."""
-    if diagnosis.in_training:
-        begin = (
-            "from transformer.faults.checked_models import checked_model_in_training\n"
-            "from transformer.faults.faulty_run import all_findings\n"
-            "from transformer.faults.training_faults import trained_toy\n\n"
-            f"toy = trained_toy({TRAINING.get(diagnosis.fault, HEALTHY_TRAINING)!r})\n"
-            f"checked = checked_model_in_training(toy.learner, {WORD!r})\n"
-        )
-    else:
-        fault = "" if diagnosis.fault == HEALTHY else diagnosis.fault
-        begin = (
-            f"{p.preamble}\nfrom transformer.faults.checked_models import checked_model\n"
-            f"from transformer.faults.faulty_run import all_findings\n\nchecked = checked_model(trace, {fault!r})\n"
-        )
-    return begin + "for name, finding in all_findings(checked).items():\n    print(name, finding)\n"
+        values |= outcome(case.toys[1])
+    values |= {"sum": p.md(f"bugs.sum_{p.checkpoint.config.norm}"), **_orders(p)}
+    change = p.md("bugs.same" if case.outputs[0] == case.outputs[1] else "bugs.other")
+    return p.md(f"bugs.told_{fault}", **values, change=change)

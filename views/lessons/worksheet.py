@@ -1,117 +1,61 @@
-"""Printable worksheets of lessons, and their answer keys."""
+"""A lesson on paper: its tasks with their figures, and the key with the answers."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from urllib.parse import urlencode
+from collections.abc import Callable, Sequence
 
 from charts.documents.document_parts import Blanks, Drawing, Exercises, Grid, Link, Paragraph, Part, Question
-from ui.server.network_address import is_local
+from ui.classroom.class_address import is_local
+from ui.page.page import Page
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Lesson, Step
 from ui.show.documents import document_of
 
 
-@dataclass(frozen=True)
-class Exercise:
-    """One exercise.
+def worksheet(
+    p: Page, lesson: Lesson, *, key: bool, link: Callable[[int], str], figures: Sequence[Sequence[Part]] = ()
+) -> str:
+    """Return the worksheet of a lesson, or its key, as one HTML file.
 
-    ``notes``: Markdown, one paragraph each. ``right``: index of the correct one of ``choices``, ``None`` for an
-    open question. ``answer`` is for the key only, and so is ``feedback``, one text for each of ``choices``. ``link``
-    opens the view, ``figure`` is what the question is about.
+    Args:
+        p: The Lessons page, for its texts.
+        lesson: The lesson.
+        key: Whether it is the key: with the answers and without the tasks.
+        link: The address of a step, counted from 1; "" if the app's address is unknown.
+        figures: The parts of the figure of each step; empty for a step without one.
     """
-
-    title: str = ""
-    notes: tuple[str, ...] = ()
-    question: str = ""
-    choices: tuple[str, ...] = ()
-    right: int | None = None
-    feedback: tuple[str, ...] = ()
-    answer: str = ""
-    link: str = ""
-    figure: Sequence[Part] = ()
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """Exercises under a title and an aim."""
-
-    title: str
-    aim: str
-    exercises: tuple[Exercise, ...]
-
-
-def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int], str]) -> Sheet:
-    """Return a printable lesson; ``link(number)`` is the address of a step, counted from 1."""
-    exercises = (
-        _exercise(step, (lesson.name, number), text=text, link=link(number))
-        for number, step in enumerate(lesson.steps, 1)
-    )
-    return Sheet(title=lesson.title, aim=lesson.aim, exercises=tuple(exercises))
-
-
-def _exercise(step: Step, place: tuple[str, int], *, text: Mapping[str, str], link: str) -> Exercise:
-    """Return a printable step; its options have the same order on all sheets, so that one key fits all."""
-    order = shuffled_options(step, place, "")
-    return Exercise(
-        title=step.title,
-        notes=(f"**{text['do']}** {step.do}", f"**{text['notice']}** {step.notice}"),
-        question=step.question,
-        choices=tuple(step.choices[option] for option in order),
-        right=order.index(ANSWER) if step.question else None,
-        feedback=tuple("" if option == ANSWER else step.feedback_on(option) for option in order),
-        answer=step.explanation,
-        link=link,
-    )
-
-
-def with_figures(sheet: Sheet, figures: Sequence[Sequence[Part]]) -> Sheet:
-    """Return the sheet with a figure for each exercise; an empty figure means none."""
-    exercises = (replace(each, figure=figure) for each, figure in zip(sheet.exercises, figures, strict=True))
-    return replace(sheet, exercises=tuple(exercises))
-
-
-def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
-    """Return the address of a page with these parameters; "" if the app's address is unknown."""
-    if not base:
-        return ""
-    return f"{base.rstrip('/')}/{path}?{urlencode(address)}"
-
-
-def worksheet(sheet: Sheet, *, key: bool, text: Mapping[str, str]) -> str:
-    """Write the whole file: the worksheet, or with ``key`` its answers."""
-    kind = text["sheet_key" if key else "sheet"]
-    code = text["sheet_code"]
-    blanks = [] if key else [Blanks((text["sheet_name"], text["sheet_date"]))]
-    exercises = [
-        (exercise.title, _parts(exercise, key=key, code=code, why=text["sheet_why"])) for exercise in sheet.exercises
+    kind = p.words("sheet_key" if key else "sheet")
+    tasks = [
+        (step.title, _task(p, step, (lesson.name, number), key=key, link=link(number), figure=figure))
+        for number, (step, figure) in enumerate(zip(lesson.steps, figures or [()] * len(lesson.steps), strict=True), 1)
     ]
+    blanks = [] if key else [Blanks((p.words("sheet_name"), p.words("sheet_date")))]
     return document_of(
-        f"{sheet.title} · {kind}",
-        [Exercises(exercises)],
-        heading=sheet.title,
+        f"{lesson.title} · {kind}",
+        [Exercises(tasks)],
+        heading=lesson.title,
         kicker=f"Glassformer · {kind}",
-        lead=[Paragraph(sheet.aim), *blanks],
+        lead=[Paragraph(lesson.aim), *blanks],
     )
 
 
-def _link(link: str, code: str) -> Link:
-    """Return a link with a QR code unless a phone could not open it."""
-    return Link(link, "" if is_local(link) else code)
-
-
-def _parts(exercise: Exercise, *, key: bool, code: str, why: str) -> list[Part]:
-    above: list[Part] = [] if key else [_link(exercise.link, code), *map(Paragraph, exercise.notes)]
-    if not exercise.question:
+def _task(
+    p: Page, step: Step, place: tuple[str, int], *, key: bool, link: str, figure: Sequence[Part]
+) -> Sequence[Part]:
+    """Return one step; its options have the same order on all sheets, so that one key fits all."""
+    code = "" if is_local(link) else p.words("sheet_code")  # a phone could not open the address
+    notes = (f"**{p.text['do']}** {step.do}", f"**{p.text['notice']}** {step.notice}")
+    above = [] if key else [Link(link, code), *map(Paragraph, notes)]
+    if not step.question:
         return above
+    order = shuffled_options(step, place, "")
     asked = Question(
-        exercise.question, exercise.choices, exercise.right, exercise.feedback, exercise.answer, solved=key, why=why
+        step.question,
+        tuple(step.choices[option] for option in order),
+        order.index(ANSWER),
+        tuple("" if option == ANSWER else step.feedback_on(option) for option in order),
+        step.explanation,
+        solved=key,
+        why=p.words("sheet_why"),
     )
-    if not exercise.figure:
-        return [*above, asked]
-    beside = len(exercise.figure) == 1 and isinstance(exercise.figure[0], Drawing) and _is_narrow(exercise.figure[0])
-    return [*above, Grid([*exercise.figure, asked], "task")] if beside else [*above, *exercise.figure, asked]
-
-
-def _is_narrow(drawing: Drawing) -> bool:
-    """Return whether the question fits next to the figure: true for one map, not for a grid."""
-    return drawing.figure.metadata["kind"] == "map"
+    if len(figure) == 1 and isinstance(figure[0], Drawing) and figure[0].figure.metadata["kind"] == "map":
+        return [*above, Grid([*figure, asked], "task")]  # beside each other, for which a grid of maps is too wide
+    return [*above, *figure, asked]

@@ -1,7 +1,10 @@
-"""The figures on a worksheet and its key: for every question a canvas figure or cards of its subject."""
+"""The figures on a worksheet and its key: for every question a canvas figure or cards of its subject.
+
+``p`` is the Lessons page, for its texts.
+"""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -15,7 +18,7 @@ from charts.toolkit.words import localize, say
 from transformer import Trace
 from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.faults.catalogue import diagnosis_of
-from transformer.faults.checked_models import checked_model
+from transformer.faults.fault_checks import checked_model
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.lens import logit_lens
 from ui.page.page import Page
@@ -30,43 +33,42 @@ _MAX_CARDS = 40
 _ROW, _AROUND = 24, 130  # pixels of a row, and of title, labels and legend: lower than on the screen, to save paper
 
 
-def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tuple[Sequence[Part], ...]:
-    """Draw the subject of every step with a question; ``focus`` is arbitrary, since the steps change it."""
+def step_figures(p: Page, lesson: Lesson, focus: Focus) -> tuple[Sequence[Part], ...]:
+    """Draw the subject of every step with a question; any ``focus`` will do, since each step sets its own."""
     return tuple(
-        framed_figure(step.page, step.focused(focus, default=Focus(checkpoint=focus.checkpoint)), text=text, step=step)
+        framed_figure(p, step.page, step.focused(focus, default=Focus(checkpoint=focus.checkpoint)), step)
         if step.question
         else ()
         for step in lesson.steps
     )
 
 
-def framed_figure(page: str, focus: Focus, *, text: Mapping[str, str], step: Step | None = None) -> Sequence[Part]:
+def framed_figure(p: Page, page: str, focus: Focus, step: Step | None = None) -> Sequence[Part]:
     """Draw the figure; none if the view has none (no such checkpoint, a text that it cannot read)."""
     try:
         view = Page(page, focus)
         view.focus, _notes = fit_model(focus, view.checkpoint.config)
         view.focus, _notes = fit_trace(view.focus, view.trace)
-        return [figure_of(page, view.focus, view.trace, text=text, step=step)]
+        return [figure_of(p, page, view.focus, view.trace, step)]
     except Exception:
         _LOG.exception("a worksheet goes without its figure")
         return []
 
 
-def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str], step: Step | None = None) -> Part:
+def figure_of(p: Page, page: str, focus: Focus, trace: Trace, step: Step | None = None) -> Part:
     """Draw what ``step`` reveals, else the subject of its page, else the map of the focused head."""
     part = step.figure if step else ""
     if part in PARTS:
-        return _low(PARTS[part](focus, trace, text))
+        return _low(PARTS[part](p, focus, trace))
     if page in ("overview", "tokens"):
-        return _cards(
-            [(token.display, str(token.id), token.special) for token in trace.tokens(focus.stack)], text["figure_ids"]
-        )
+        cards = [(token.display, str(token.id), token.special) for token in trace.tokens(focus.stack)]
+        return _cards(cards, p.words("figure_ids"))
     if part == "text greedy":
-        return _strategies(trace, text)
+        return _strategies(p, trace)
     if page == "decoding":
-        return _answer(trace, text)
+        return _answer(p, trace)
     if page == "lens":
-        return _lens(trace, text)
+        return _lens(p, trace)
     if page == "heads":
         views = [trace.attention(focus.stack, layer, focus.kind) for layer in range(trace.n_layers(focus.stack))]
         return Drawing(attention_grid(views, selected=(focus.layer, focus.head)))
@@ -76,10 +78,10 @@ def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str],
             trace.checkpoint, trace.sentence, target=trace.text, edits=checked_model(trace, fault).edits
         )
         both = {"healthy": trace, "case": edited}
-        return Grid([_low(_map(focus, one, title=text[f"figure_{name}"])) for name, one in both.items()], "pair")
+        return Grid([_low(_map(focus, one, title=p.words(f"figure_{name}"))) for name, one in both.items()], "pair")
     name = f"{focus.stack}.embedding.{_vectors(page, step)}"
     if name in trace:
-        return _low(_vectors_of(trace, focus, name, text))
+        return _low(_vectors_of(p, trace, focus, name))
     return _low(_map(focus, trace))
 
 
@@ -106,21 +108,23 @@ def _map(focus: Focus, trace: Trace, *, title: str = "") -> CanvasFigure:
     return drawn.with_metadata(title=f"{title}: {drawn.metadata['title']}") if title else drawn
 
 
-def _vectors_of(trace: Trace, focus: Focus, name: str, text: Mapping[str, str]) -> CanvasFigure:
+def _vectors_of(p: Page, trace: Trace, focus: Focus, name: str) -> CanvasFigure:
     values = trace.values(name)
-    title = text[f"figure_{name.rsplit('.', 1)[1]}"].format(shown=min(_WIDTH, values.shape[1]), width=values.shape[1])
-    return _numbers(values[:, :_WIDTH], trace.tokens(focus.stack).labels, text["figure_columns"], title, text)
+    title = p.words(
+        f"figure_{name.rsplit('.', 1)[1]}", shown=min(_WIDTH, values.shape[1]), width=values.shape[1]
+    )  # fmt: skip
+    return _numbers(p, values[:, :_WIDTH], trace.tokens(focus.stack).labels, p.words("figure_columns"), title)
 
 
-def _numbers(values: np.ndarray, rows: Sequence[str], column: str, title: str, text: Mapping[str, str]) -> CanvasFigure:
+def _numbers(p: Page, values: np.ndarray, rows: Sequence[str], column: str, title: str) -> CanvasFigure:
     return value_map(
         values,
         row_labels=rows,
         column_labels=[str(number) for number in range(values.shape[1])],
-        row_title=text["figure_rows"],
+        row_title=p.words("figure_rows"),
         column_title=column,
         title=title,
-        value_name=text["figure_value"],
+        value_name=p.words("figure_value"),
         phrase=("", f" · {column} "),
     )
 
@@ -129,21 +133,21 @@ def _path(focus: Focus, trace: Trace):
     return attention_path(trace, focus.stack, focus.layer, focus.kind, head=focus.head)
 
 
-def _queries(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+def _queries(p: Page, focus: Focus, trace: Trace) -> CanvasFigure:
     path = _path(focus, trace)
-    return _numbers(path.query, path.view.query.labels, text["figure_channel"], text["figure_query"], text)
+    return _numbers(p, path.query, path.view.query.labels, p.words("figure_channel"), p.words("figure_query"))
 
 
-def _values(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+def _values(p: Page, focus: Focus, trace: Trace) -> CanvasFigure:
     path = _path(focus, trace)
     weights = path.weights[focus.token]
     rows = [
         f"{three_digits(float(weight))} × {label}" for weight, label in zip(weights, path.view.key.labels, strict=True)
     ]
-    return _numbers(path.value, rows, text["figure_channel"], text["figure_mix"], text)
+    return _numbers(p, path.value, rows, p.words("figure_channel"), p.words("figure_mix"))
 
 
-def _scores(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+def _scores(p: Page, focus: Focus, trace: Trace) -> CanvasFigure:
     path = _path(focus, trace)
     return value_map(
         path.scores,
@@ -151,14 +155,14 @@ def _scores(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure
         column_labels=path.view.key.labels,
         row_title=row_title(),
         column_title=KEY_TITLE,
-        title=text["figure_scores"],
+        title=p.words("figure_scores"),
         value_name=say("names.score"),
         allowed=path.view.allowed,
         chosen_row=focus.token,
     )
 
 
-def _softmax(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+def _softmax(p: Page, focus: Focus, trace: Trace) -> CanvasFigure:
     """Draw one row three times: scores, their exponentials, the weights."""
     path = _path(focus, trace)
     scores = path.scores[focus.token].astype(np.float64)
@@ -169,18 +173,18 @@ def _softmax(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigur
         column_labels=path.view.key.labels,
         column_title=KEY_TITLE,
         row_title="",
-        title=text["figure_softmax"].format(row=path.view.query.labels[focus.token]),
-        value_name=text["figure_value"],
+        title=p.words("figure_softmax", row=path.view.query.labels[focus.token]),
+        value_name=p.words("figure_value"),
         allowed=np.tile(path.view.allowed[focus.token], (3, 1)),
     )
 
 
-def _heads_add_up(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
+def _heads_add_up(p: Page, focus: Focus, trace: Trace) -> CanvasFigure:
     parts = output_sum(trace, focus.stack, focus.layer, focus.kind, row=focus.token)
     rows = [say("names.numbered_head", head=head) for head in range(len(parts.contributions))]
     values = np.vstack([parts.contributions, parts.output])[:, :_WIDTH]
-    title = text["figure_heads"].format(shown=values.shape[1], width=len(parts.output))
-    return _numbers(values, [*rows, say("names.sum")], text["figure_columns"], title, text)
+    title = p.words("figure_heads", shown=values.shape[1], width=len(parts.output))
+    return _numbers(p, values, [*rows, say("names.sum")], p.words("figure_columns"), title)
 
 
 PARTS = {
@@ -192,7 +196,7 @@ PARTS = {
 }
 
 
-def _answer(trace: Trace, text: Mapping[str, str]) -> Part:
+def _answer(p: Page, trace: Trace) -> Part:
     """Draw the output token by token; for a decoder, with the second most probable token."""
     parts = read_answer(trace).parts
     second = [""] * len(parts)
@@ -203,15 +207,15 @@ def _answer(trace: Trace, text: Mapping[str, str]) -> Part:
         (part.display, three_digits(part.probability) + other, False)
         for part, other in zip(parts, second, strict=False)
     ]
-    return _cards(cards, text["figure_answer"])
+    return _cards(cards, p.words("figure_answer"))
 
 
-def _strategies(trace: Trace, text: Mapping[str, str]) -> Part:
+def _strategies(p: Page, trace: Trace) -> Part:
     """Draw the texts of greedy decoding and beam search with their log-probabilities."""
     rows = []
     for name, strategy in {"greedy": transformer.Greedy(), "beam": transformer.Beam(width=4)}.items():
         found = transformer.decode(trace.checkpoint, trace.sentence, strategy)
-        rows.append((f"{text[f'figure_{name}']} (Σ log p = {three_digits(found.log_probability)})", found.text))
+        rows.append((f"{p.words(f'figure_{name}')} (Σ log p = {three_digits(found.log_probability)})", found.text))
     return Table((), rows)
 
 
@@ -221,8 +225,8 @@ def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> Figure:
     return Figure(Cards([*cards[:_MAX_CARDS], *more]), caption)
 
 
-def _lens(trace: Trace, text: Mapping[str, str]) -> Figure:
+def _lens(p: Page, trace: Trace) -> Figure:
     """Draw the prediction of every layer at every position, the last layer at the top."""
     lens = logit_lens(trace)
     rows = [(localize(step), *words) for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))]
-    return Figure(Table((), [*rows, (text["figure_read"], *lens.read)]), text["figure_lens"])
+    return Figure(Table((), [*rows, (p.words("figure_read"), *lens.read)]), p.words("figure_lens"))

@@ -7,35 +7,33 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, row_title
-from charts.canvas.mask_editor import mask_editor
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, mask_editor, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from transformer.attention import attention_weights
 from transformer.attention_maps.attention_arithmetic import score_rule
-from transformer.interventions.experiment import PADS, Experiment, experiment, padding_drift
+from transformer.errors import NotFiniteError
+from transformer.interventions.experiment import PADS, Experiment, answer_under, experiment, padding_drift
 from transformer.masks import combined_mask
-from transformer.runs import mask_edits
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.mask_choices import MaskChoices, presets, words_to_block
+from transformer.runs.mask_edits import mask_edit
 from transformer.text.word_spans import words_of
-from ui.compute.loading import load_trace
 from ui.compute.store import store
-from ui.lab.effects import show_consequence
-from ui.lab.experiments import experiment_with, tried
 from ui.page.living_picture import without_words
 from ui.page.page import Page
+from ui.sections.effects import show_consequence
 from ui.shell import choice
 from ui.show.drawings import Stroke, show_map, show_mask_editor
 from ui.show.score_formula import score_formula
-from ui.words.filled import listed
-from ui.words.texts import label_in_words
+from ui.words.texts import label_in_words, listed
 
 _MASK = "mask"  # the choices, as strings
 _HISTORY = "mask history"  # history of one map: its masks as strings, the current one last
 _OF = "mask of"  # the map of the history
 _MAX_STEPS = 50
+_TRIES = 8  # masks that are tried for the page to open with
 _MOST_ROWS = 4  # empty rows that are named
 
 
@@ -54,9 +52,11 @@ def choose(p: Page, view: AttentionView) -> MaskChoices:
             _set("mask size", min(choices.size, longest))
             st.slider(p.text["size"], 1, longest, key="mask size", on_change=_report, args=("size",), width=260)
         if choices.preset == "word":
-            _set("mask word", min(choices.word, len(words) - 1))
+            _set("mask word", choices.word)
             names = [label_in_words(word) for word in words]
+            # The button beside it says what it is for; its label would push the map's legend below the first screen.
             more = {"key": "mask word", "on_change": _report, "args": ("word",), "width": 220}
+            more["label_visibility"] = "collapsed"
             st.selectbox(p.text["word"], range(len(words)), format_func=names.__getitem__, **more)
     return choices
 
@@ -76,7 +76,7 @@ def draw_editor(
         of_earlier_output=of_earlier_output,
         height=330,  # so that its legend remains visible below the first sentence, and above a lesson's bar
     )
-    show_mask_editor(drawn, key="mask editor", on_paint=partial(paint, choices.as_choice()))
+    show_mask_editor(drawn, key="mask editor", on_paint=partial(paint, choices.to_texts()))
 
 
 def take_back(p: Page, choices: MaskChoices) -> None:
@@ -90,7 +90,7 @@ def take_back(p: Page, choices: MaskChoices) -> None:
 def paint(begins: Sequence[str], stroke: Stroke) -> None:
     """Add the cells of a stroke to the mask, to ``begins`` if none was chosen: its callback."""
     before = MaskChoices.from_texts(choice.values(_MASK) or begins)
-    choice.put(_MASK, *before.painted(stroke.cells, allowed=stroke.allowed).as_choice())
+    choice.put(_MASK, *before.painted(stroke.cells, allowed=stroke.allowed).to_texts())
 
 
 def _current(p: Page, view: AttentionView) -> MaskChoices:
@@ -103,13 +103,13 @@ def _current(p: Page, view: AttentionView) -> MaskChoices:
     choices = MaskChoices.from_texts(asked).fitting(view) if asked else _begin(p, view)
     if asked and state.get(_OF, of) != of and list(asked) == state[_HISTORY][-1]:  # an address contains no mask
         choices = replace(choices, cells={}, word=0)
-    texts = list(choices.as_choice())
+    texts = list(choices.to_texts())
     if state.get(_OF) != of:
         state[_OF], state[_HISTORY] = of, [texts]
     elif texts != state[_HISTORY][-1]:
         state[_HISTORY] = [*state[_HISTORY][-_MAX_STEPS:], texts]
-    if asked and texts != list(asked):
-        choice.put(_MASK, *texts)
+    if asked:
+        choice.correct(_MASK, texts)
     return choices
 
 
@@ -132,9 +132,13 @@ def _begin(p: Page, view: AttentionView) -> MaskChoices:
             # Without a blank, such a model predicts the hidden word itself: one of a single token is easier to read.
             words = words_of(view.key)
             hiding = [one for one in hiding if words[one.word].end - words[one.word].start == 1] or hiding
-        for choices, found, is_other in tried(p.run, ((one, one.specs(view)) for one in hiding)):
-            if is_other and not found.asked.everywhere:
-                return choices
+        for choices in hiding[: 1 if p.checkpoint.is_guest else _TRIES]:  # a third-party model's passes may be slow
+            try:
+                found = experiment(p.trace, edits_from(p.checkpoint, choices.specs(view)))
+                if found.predicts_otherwise and not found.asked.everywhere:
+                    return choices
+            except NotFiniteError:
+                continue
             if found.mean_kl > largest:
                 strongest, largest = choices, found.mean_kl
         return strongest
@@ -166,7 +170,7 @@ def _report(name: str) -> None:
 
 def _change(changed: Callable[[MaskChoices], MaskChoices]) -> None:
     choices = MaskChoices.from_texts(st.session_state[_HISTORY][-1])  # even if no mask was chosen
-    choice.put(_MASK, *changed(choices).as_choice(), page="masks")
+    choice.put(_MASK, *changed(choices).to_texts(), page="masks")
 
 
 def _buttons(p: Page, name: str, options: Mapping[str, str], value: str) -> None:
@@ -175,7 +179,7 @@ def _buttons(p: Page, name: str, options: Mapping[str, str], value: str) -> None
     called, more = p.text[name], {"key": f"mask {name}", "on_change": _report, "args": (name,)}
     st.segmented_control(
         called["label"], list(options), format_func=lambda option: called[options[option]], required=True,
-        help=called["help"], wrap=True, **more,
+        help=called.get("help"), wrap=True, **more,
     )  # fmt: skip
 
 
@@ -194,10 +198,10 @@ def run_under(p: Page, choices: MaskChoices, own: AttentionView) -> Experiment:
         NotFiniteError: If the activations under the mask are not finite.
     """
     if not (specs := choices.specs(own)):
-        return experiment_with(p.run)
+        return p.calc(experiment, p.trace, name="found")
     edits = p.calc(edits_from, p.checkpoint, specs, name="edits")
     found = p.calc(experiment, p.trace, edits, name="found", shows=(".change, found.mean_kl", ".answer_after.text"))
-    changed = p.known(found.changed, "found.changed")
+    changed = p.part(found, "changed")
     p.calc(changed.attention, own.stack, own.layer, own.kind, name="now", shows=(".allowed.astype(int)",))
     return found
 
@@ -222,7 +226,7 @@ def say_effect(p: Page, found: Experiment, own: AttentionView, choices: MaskChoi
         words = words_of(own.key)
         # A word of the source that is blocked for the encoder remains visible to cross-attention, and the reverse.
         of_stack = p.md(f"of_{own.stack}") if len(p.trace.stacks) > 1 else ""
-        word = label_in_words(words[min(choices.word, len(words) - 1)].text)
+        word = label_in_words(words[choices.word].text)
         cause = p.md(f"blocked_{where}", of_stack=of_stack, word=word, layer=own.layer)
     else:
         cause = p.md(f"masked_{where}", layer=own.layer)
@@ -273,9 +277,7 @@ def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
 def padding_sandbox(p: Page) -> None:
     """Draw the sentence followed by padding, with the mask and without it, side by side, as numbers."""
     run = replace(p.run, source_pads=0)
-    trace = p.trace
-    if run != p.run:
-        trace = p.known(load_trace(run), f"transformer.trace(checkpoint, {p.sentence!r})", key=run)
+    trace = p.trace if run == p.run else p.trace_of(run)
     rows = p.calc(padding_drift, trace, name="rows", shows=("",), wait="wait.padding")
     if not rows:
         p.say("padding_too_long", small=True)
@@ -285,7 +287,7 @@ def padding_sandbox(p: Page) -> None:
         p.text["pads"], lengths, lengths[len(lengths) // 2], key="sandbox pads", owner=tuple(lengths)
     )
     p.say("padding_text", pads=chosen)
-    plain = experiment_with(replace(run, target=None)).answer_before
+    plain = p.calc(answer_under, p.checkpoint, p.sentence, name="plain")
     for column, name in zip(st.columns(2), ("masked", "unmasked"), strict=True):
         row = next(row for row in rows if (row.pads, row.masked) == (chosen, name == "masked"))
         with column.container(border=True, gap="xsmall", key=f"padding {name}"):
@@ -324,5 +326,4 @@ def formula_and_code(p: Page, now: AttentionView) -> None:
         r"\alpha_{ij} = 0 \;\text{ for } j \notin M_i",
         "formula_caption", rows=rows, columns=columns, blocked=blocked, cells=rows * columns,
     )  # fmt: skip
-    edits = (mask_edits.no_causal_mask, mask_edits.no_padding_mask, mask_edits.sliding_window)
-    p.code(attention_weights, combined_mask, *edits)
+    p.code(attention_weights, combined_mask, mask_edit)

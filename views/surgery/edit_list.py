@@ -1,20 +1,17 @@
 """The list of edits of a session: short texts, each shown with a button that removes it."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import streamlit as st
 
-from charts.toolkit.numbers import whole
-from charts.toolkit.style import three_digits
-from transformer.config import ModelConfig
 from transformer.runs.directions import Steering
 from transformer.runs.edit_specs import EditSpec
+from ui.page.page import Page
 from ui.shell import choice
-from ui.words.texts import PageText, as_plain, quote
+from ui.shell import focus as shared_focus
+from ui.words.texts import quote
 
 EDIT = "edit"  # the parameter of one edit; an address may have several
-_DROPPED = "surgery edits: dropped"
 MOST = 32  # edits at a time
 LONGEST = 2000  # characters of one edit, which may contain the sentence of a patch
 _NAMED = 5  # dropped edits that are named
@@ -26,57 +23,35 @@ def specs() -> tuple[str, ...]:
     return choice.values(EDIT, page="surgery")
 
 
-def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
-    """Drop edits that do not fit this model, and return those dropped most recently.
-
-    Call this once per run, before the edits are used.
-    """
-    fitting, dropped = {}, []
+def keep_fitting(p: Page) -> None:
+    """Drop edits that do not fit this model and sentence, are too long or too many, with a note."""
+    fitting: dict[str, None] = {}
+    dropped = []
     for text in specs():
         try:
             if len(text) > LONGEST or len(fitting) == MOST:
                 raise ValueError
-            EditSpec.parse(text).check(config)
+            spec = EditSpec.parse(text)
+            spec.check(p.checkpoint.config)
+            spec.check_positions(p.trace)
             fitting[text] = None
         except ValueError:
             dropped.append(text)
-    if dropped:  # shown until the list changes: a page may run again at once
-        st.session_state[_DROPPED] = tuple(dropped)
-        choice.put(EDIT, *fitting)
-    return st.session_state.get(_DROPPED, ())
-
-
-def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
-    """Write one line about edits that are not applied, the first of them by name."""
     if dropped:
-        named = ", ".join(as_plain(quote(one)) for one in dropped[:_NAMED])
-        more = text["dropped_more"].format(count=whole(len(dropped) - _NAMED)) if len(dropped) > _NAMED else ""
-        st.caption(":material/info: " + text["dropped"].format(edits=named + more, most=MOST))
+        choice.put(EDIT, *fitting)
+        named = ", ".join(map(quote, dropped[:_NAMED])) + (" …" if len(dropped) > _NAMED else "")
+        shared_focus.add_note(p.words("dropped", count=len(dropped), most=MOST, edits=named))
 
 
 def add(text: str) -> None:
-    """Add an edit, which replaces another edit of the same head if the two are incompatible.
-
-    An edit that is too long or exceeds the limit is dropped, with a notice.
-    """
-    if (found := _added(specs(), text)) is None:
-        st.session_state[_DROPPED] = (text,)
-    else:
-        _change(found)
-
-
-def _added(texts: Sequence[str], text: str) -> tuple[str, ...] | None:
+    """Add an edit, which replaces another edit of the same head if the two are incompatible."""
     new = EditSpec.parse(text)
-    others = [old for old in texts if old != text and not _excludes(EditSpec.parse(old), new)]
-    return None if len(others) >= MOST or len(text) > LONGEST else (*others, text)
+    _change([*(old for old in specs() if old != text and not _excludes(EditSpec.parse(old), new)), text])
 
 
-def toggled(texts: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the edits with one added, or removed if it is among them; unchanged if too many."""
-    if text in texts:
-        return tuple(old for old in texts if old != text)
-    found = _added(texts, text)
-    return tuple(texts) if found is None else found
+def toggle(text: str) -> None:
+    """Add an edit, or remove it if it is in the list."""
+    remove(text) if text in specs() else add(text)
 
 
 def remove(text: str) -> None:
@@ -84,63 +59,50 @@ def remove(text: str) -> None:
     _change([old for old in specs() if old != text])
 
 
-def clear() -> None:
-    """Remove all edits."""
-    _change([])
-
-
-def _change(texts: Iterable[str]) -> None:
+def _change(texts: list[str]) -> None:
     choice.put(EDIT, *texts, page="surgery")
-    st.session_state.pop(_DROPPED, None)
 
 
-def show(text: PageText) -> None:
+def show(p: Page) -> None:
     """Draw the edits as buttons; a click removes one."""
-    st.markdown(f"**{text['edits']}**")
+    st.markdown(f"**{p.text['edits']}**")
     if not specs():
-        st.caption(text["none"])
+        p.say("none", small=True)
         return
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="edit list"):
         for index, spec in enumerate(specs()):
             st.button(
-                describe(EditSpec.parse(spec), text),
+                describe(p, EditSpec.parse(spec)),
                 icon=":material/close:",
                 key=f"take back {index}",
                 on_click=remove,
                 args=(spec,),
-                help=text["take_back"],
+                help=p.text["take_back"],
             )
         if len(specs()) > 1:
-            st.button(text["clear"], type="tertiary", icon=":material/restart_alt:", on_click=clear, key="clear edits")
+            more = {"type": "tertiary", "icon": ":material/restart_alt:", "key": "clear edits"}
+            st.button(p.text["clear"], on_click=_change, args=([],), **more)
 
 
-def cause(text: PageText) -> str:
-    """Return the beginning of a sentence about the effect of the edits."""
-    return text["cause" if len(specs()) == 1 else "causes"]
-
-
-def describe(spec: EditSpec, text: PageText) -> str:
-    """Return a label such as "encoder, layer 0, head 3"."""
-    place = text["part_short"][f"{spec.stack}_{spec.part}"]
+def describe(p: Page, spec: EditSpec) -> str:
+    """Return a label such as "encoder, layer 0, head 3", as Markdown."""
+    place = p.text["part_short"][f"{spec.stack}_{spec.part}"]
     if spec.action == "steer":
-        value = _describe_direction(Steering.parse(spec.value), text)
+        steering = Steering.parse(spec.value)
+        layer, _kind, head = steering.head or (0, "", 0)
+        texts = [_shortened(one) for one in steering.texts]
+        value = p.words(
+            f"steer_direction.{steering.source if steering.seed is None else 'random'}",
+            strength=steering.strength,
+            head=f"{layer}.{head}",
+            seed=steering.seed,
+            first=texts[0],
+            second=texts[-1],
+        )
     else:
         value = _shortened(spec.value.replace("-", " → ") if spec.action == "edge" else spec.value)
-    # A label of a button is Markdown: no user text may be read as markup.
-    return text["edit"][spec.action].format(place=place, layer=spec.layer, head=spec.head, value=as_plain(value))
-
-
-def _describe_direction(steering: Steering, text: PageText) -> str:
-    """Return a label such as "2 × (“a cold beer” − “a hot tea”)"."""
-    name = steering.source if steering.seed is None else "random"
-    layer, _kind, head = steering.head or (0, "", 0)
-    texts = [_shortened(one) for one in steering.texts]
-    return text["steer_direction"][name].format(
-        strength=three_digits(steering.strength),
-        head=f"{layer}.{head}",
-        seed=steering.seed,
-        first=texts[0],
-        second=texts[-1],
+    return p.md(
+        f"edit.{spec.action}", place=place, layer="*" if spec.layer is None else spec.layer, head=spec.head, value=value
     )
 
 

@@ -10,27 +10,20 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.figures.token_boxes import merge_tree, token_lengths
 from charts.toolkit.numbers import whole
-from transformer.runs.typed_tokens import (
-    added_tokens,
-    letters_of,
-    prompt_tokens,
-    special_uses,
-    text_of,
-    typed_tokens,
-)
+from transformer.runs.next_sentence import is_pair, letters_of
+from transformer.runs.typed_tokens import added_tokens, prompt_tokens, special_uses, text_of, typed_tokens
 from transformer.text import tokenizations
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
-from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
+from ui.compute.loading import checkpoint_names, load_checkpoint, readable_config
 from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.strip import choose_token
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
-from ui.words.filled import Marked, code, listed
-from ui.words.texts import PageText, common, count_text, languages, page_texts
+from ui.words.texts import Marked, PageText, code, common, count_text, languages, listed, page_texts
 
 LONGEST_WORD = 32  # bytes or characters; beyond that the boxes are too narrow to read
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)
@@ -52,7 +45,7 @@ def kind_of(token: Token) -> str:
 
 def token_cards(p: Page) -> None:
     """Draw every token that the model read, with its id; a click focuses it."""
-    tokenizer, letters = p.checkpoint.tokenizer, letters_of(p.trace)
+    tokenizer, letters = p.checkpoint.tokenizer, letters_of(p.trace) if is_pair(p.trace) else ()
     prompt, typed = prompt_tokens(p.trace, p.focus.stack), typed_tokens(p.trace, p.focus.stack)
     frame = {token.index for token in prompt} - {token.index for token in typed}
 
@@ -175,7 +168,8 @@ def draw_merges(p: Page, word: str, n_merges: int | None, controls: DeltaGenerat
 
 
 def _say_end(p: Page, word: str, pieces: list[str]) -> None:
-    st.markdown(f"##### {p.md('end', word=as_typed(p, word), count=len(pieces), pieces=pieces)}")
+    key = "end" if len(pieces) > 1 else "end_whole"
+    st.markdown(f"##### {p.md(key, word=as_typed(p, word), count=len(pieces), pieces=pieces)}")
 
 
 # ---- counts ---------------------------------------------------------------------------------------------------------
@@ -298,23 +292,15 @@ def _ways_to_cut(p: Page) -> dict[str, _Way]:
         ways["0 merges"] = _Way(itemgetter("bytes"), fewer(0))
     ways["characters"] = _Way(itemgetter("characters"), partial(tokenizations.characters, tokenizer))
     ways["words"] = _Way(itemgetter("words"), partial(tokenizations.words, tokenizer))
-    others = [name for name in checkpoint_names() if name != here.name and _opens(name)]
+    others = [name for name in checkpoint_names() if name != here.name and readable_config(name)]
     return ways | {f"checkpoint {name}": named(name, whole_of(name)) for name in others}
-
-
-def _opens(name: str) -> bool:
-    try:
-        config_of(name)
-    except (OSError, ValueError):
-        return False
-    return True
 
 
 # ---- unknown and special --------------------------------------------------------------------------------------------
 
 
 def odd_character(p: Page) -> None:
-    """State how the tokenizer treats a character that the vocabulary may lack."""
+    """Show how the tokenizer encodes a character that the vocabulary may lack."""
     tokenizer = p.checkpoint.tokenizer
     typed = choice.text(p.text["character"], "😀", key="character", help=p.text["character_help"], width=200)
     if not (character := typed.strip()[:1]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import streamlit as st
 
 from charts.canvas.attention_maps import attention_map
-from charts.figures.live_curves import live_loss, live_shares
+from charts.figures.training_curves import live_loss, live_shares
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.errors import InputError
@@ -17,17 +17,15 @@ from transformer.text.tokens import TokenSequence
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
 from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, N_HELD_OUT, ToyState, train_toy
-from ui.compute.jobs import TRAINING, Job, Report, Status, make_mine, this_session
+from ui.compute.jobs import Job, Report, Status, make_mine, this_session
 from ui.compute.store import store
 from ui.page.page import Page, guard
 from ui.server.limits import limits, without_folders
 from ui.shell import choice
-from ui.shell.choice import chosen_option
 from ui.shell.fragments import fragment
 from ui.show.drawings import show_map
-from ui.show.figures import show_figure, show_snippet, show_source
-from ui.words.figure_texts import problem_text
-from ui.words.texts import PageText, as_plain
+from ui.show.figures import show_code, show_figure
+from ui.words.texts import as_plain, problem_text
 
 PATIENCE = 20.0  # seconds without a request until it stops; browsers rarely refresh background tabs
 _LOG = logging.getLogger(__name__)
@@ -90,7 +88,7 @@ class Live:
     @once
     def job(self) -> Job[None]:
         """The background job of the training."""
-        return Job(self._train, kind=TRAINING, patience=PATIENCE)
+        return Job(self._train, patience=PATIENCE)
 
     def _train(self, report: Report) -> None:
         try:
@@ -102,33 +100,27 @@ class Live:
             raise
 
 
-def how_it_stands(text: PageText, live: Live, *, status: Status, states: Sequence[ToyState]) -> None:
+def how_it_stands(p: Page, live: Live, *, status: Status, states: Sequence[ToyState]) -> None:
     """Show the progress of a training run, or how it ended."""
     settings, job = live.settings, live.job
     if status == "waiting":
-        waiting = text["now_waiting"].format(number=job.before + 1, at_once=limits().trainings)
+        waiting = p.md("now_waiting", number=job.before + 1, at_once=limits().jobs)
         st.info(waiting, icon=":material/hourglass_empty:")
     elif status == "failed":
-        problem = as_plain(without_folders(str(job.problem) or type(job.problem).__name__))
-        st.warning(text["now_failed"].format(problem=problem), icon=":material/error:")
+        problem = without_folders(str(job.problem) or type(job.problem).__name__)
+        st.warning(p.md("now_failed", problem=problem), icon=":material/error:")
     elif not states:
-        st.caption(text["now_first" if status == "running" else "now_none"])
+        p.say("now_first" if status == "running" else "now_none", small=True)
     else:
         last = states[-1]
-        sentence = text[f"now_{status}"].format(
-            task=text[f"now_{settings.task}"],
-            parameters=whole(last.learner.model.n_parameters),
-            step=whole(last.step),
-            steps=whole(last.steps),
-            seconds=whole(round(job.seconds)),
+        p.say(
+            f"now_{status}", task=p.words(f"now_task.{settings.task}"), parameters=last.learner.model.n_parameters,
+            step=last.step, steps=last.steps, seconds=round(job.seconds), words=N_HELD_OUT, patience=round(PATIENCE),
             right=round(last.score.accuracy * N_HELD_OUT),
-            words=N_HELD_OUT,
-            patience=round(PATIENCE),
-        )
-        st.markdown(sentence)
+        )  # fmt: skip
 
 
-def draw(text: PageText, settings: Settings, states: Sequence[ToyState], *, slider: str = "") -> None:
+def draw(p: Page, settings: Settings, states: Sequence[ToyState], *, slider: str = "") -> None:
     """Draw the map on the left, numbers and curves on the right, for the last state or the slider's.
 
     ``slider`` is the key of the slider that goes back to an earlier state.
@@ -139,39 +131,38 @@ def draw(text: PageText, settings: Settings, states: Sequence[ToyState], *, slid
         numbers, at = st.container(), len(states) - 1
         if slider and at:
             steps = [state.step for state in states]
-            at = steps.index(st.select_slider(text["now_back"], steps, value=steps[-1], key=slider))
-        _curves(text, states, at)
+            at = steps.index(st.select_slider(p.text["now_back"], steps, value=steps[-1], key=slider))
+        _curves(p, states, at)
     state = states[at]
     with numbers:
-        _numbers(text, state)
+        _numbers(p, state)
     with left:
         answer = state.learner.task.answer(settings.example)
-        written = _marked(state.written, answer) or text["now_nothing"]
+        written = _marked(state.written, answer) or p.text["now_nothing"]
         st.markdown(f"#### {as_plain(settings.example)} → {written}")
         _maps(state.attention, state.predicted, key="toy map")
-        st.caption(text[f"now_{'bag' if settings.positions == 'none' else 'see'}_{settings.task}"])
+        p.say(f"now_{'bag' if settings.positions == 'none' else 'see'}_{settings.task}", small=True)
 
 
-def _curves(text: PageText, states: Sequence[ToyState], at: int) -> None:
+def _curves(p: Page, states: Sequence[ToyState], at: int) -> None:
     """Draw the loss above the shares, over the same steps."""
     steps = [state.step for state in states]
     over = {"steps": steps, "last_step": states[at].steps, "at": at}
     shares = {
-        text["now_accuracy"]: [state.score.accuracy for state in states],
-        text["now_target"]: [max(state.score.on_target) for state in states],
+        p.text["now_accuracy"]: [state.score.accuracy for state in states],
+        p.text["now_target"]: [max(state.score.on_target) for state in states],
     }
-    show_figure(
-        live_loss([state.score.loss for state in states], **over), name="toy-loss", caption=text["now_curve_loss"]
-    )
-    show_figure(live_shares(shares, **over), name="toy-shares", caption=text["now_curves"].format(words=N_HELD_OUT))
+    loss = live_loss([state.score.loss for state in states], **over)
+    show_figure(loss, name="toy-loss", caption=p.md("now_curve_loss"))
+    show_figure(live_shares(shares, **over), name="toy-shares", caption=p.md("now_curves", words=N_HELD_OUT))
 
 
-def _numbers(text: PageText, state: ToyState) -> None:
+def _numbers(p: Page, state: ToyState) -> None:
     with st.container(horizontal=True, gap="medium"):
-        st.metric(text["now_step"], whole(state.step), width="content")
-        st.metric(text["now_loss"], three_digits(state.score.loss), width="content")
-        st.metric(text["now_accuracy"], percent(state.score.accuracy), width="content")
-        st.metric(text["now_target"], percent(max(state.score.on_target)), width="content")
+        st.metric(p.text["now_step"], whole(state.step), width="content")
+        st.metric(p.text["now_loss"], three_digits(state.score.loss), width="content")
+        st.metric(p.text["now_accuracy"], percent(state.score.accuracy), width="content")
+        st.metric(p.text["now_target"], percent(max(state.score.on_target)), width="content")
 
 
 def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> None:
@@ -179,15 +170,8 @@ def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> No
     alone = attention.n_heads == 1
     with st.grid(1 if alone else 2, min_column_width=280):
         for head in range(attention.n_heads):
-            show_map(
-                attention_map(
-                    attention,
-                    head=head,
-                    shifted_labels=predicted.labels,
-                    height=400 if alone else 300,
-                ),
-                key=f"{key} {head} of {attention.n_heads}",
-            )
+            drawn = attention_map(attention, head=head, shifted_labels=predicted.labels, height=400 if alone else 300)
+            show_map(drawn, key=f"{key} {head} of {attention.n_heads}")
 
 
 def _marked(written: str, right: str) -> str:
@@ -198,28 +182,26 @@ def _marked(written: str, right: str) -> str:
     )
 
 
-def try_own(text: PageText, settings: Settings, learner: ToyLearner) -> None:
+def try_own(p: Page, learner: ToyLearner) -> None:
     """Draw a box for the reader's word, the model's output for it, and its attention."""
-    st.subheader(text["now_own"], anchor=False)
-    word = st.text_input(text["now_own_word"], key="toy own", width=320, placeholder=text["now_own_placeholder"])
+    st.subheader(p.text["now_own"], anchor=False)
+    word = st.text_input(p.text["now_own_word"], key="toy own", width=320, placeholder=p.text["now_own_placeholder"])
     word = word.strip().lower()
     if not word:
         return
     answer = learner.answer(word)  # a word with other characters raises an error that the page shows
-    st.markdown(f"### {as_plain(word)} → {_marked(answer.text, answer.right) or text['now_nothing']}")
-    missing = len(answer.right) - len(answer.text)
+    st.markdown(f"### {as_plain(word)} → {_marked(answer.text, answer.right) or p.text['now_nothing']}")
     if answer.text == answer.right and answer.finished:
-        st.markdown(text["now_own_right"])
+        p.say("now_own_right")
     else:
-        st.markdown(
-            text["now_own_wrong"].format(right=answer.right, wrong=len(answer.wrong), missing=max(0, missing))
-            + ("" if answer.finished else " " + text["now_own_endless"])
-        )
+        missing = max(0, len(answer.right) - len(answer.text))
+        said = [p.md("now_own_wrong", right=answer.right, wrong=len(answer.wrong), missing=missing)]
+        st.markdown(" ".join(said if answer.finished else [*said, p.md("now_own_endless")]))
     if not SHORTEST <= len(word) <= LONGEST:
-        st.caption(text["now_own_length"].format(count=len(word), shortest=SHORTEST, longest=LONGEST))
+        p.say("now_own_length", small=True, count=len(word), shortest=SHORTEST, longest=LONGEST)
     if not learner.task.repeats and len(set(word)) < len(word):
-        st.caption(text["now_own_repeats"])
-    st.caption(text["now_own_map"])
+        p.say("now_own_repeats", small=True)
+    p.say("now_own_map", small=True)
     with st.container(width=620 if answer.attention.n_heads == 1 else "stretch"):
         _maps(answer.attention, answer.predicted, key="toy own map")
 
@@ -228,25 +210,21 @@ def now(p: Page) -> None:
     """Draw the section: settings, start and stop buttons, and the running training."""
     live: Live | None = st.session_state.get(RUN)
     going = live is not None and not live.job.look(this_session())
-    settings = _controls(p.text, going=going)
+    settings = _controls(p, going=going)
     if live is None:
-        facts = {"shortest": SHORTEST, "longest": LONGEST, "batch": BATCH_SIZE, "at_once": limits().trainings}
-        st.markdown(p.text["now_begin"].format(**facts))
+        p.say("now_begin", shortest=SHORTEST, longest=LONGEST, batch=BATCH_SIZE, at_once=limits().jobs)
         if not _problem(settings.example):
-            draw(p.text, settings, (_untrained(settings),))
+            draw(p, settings, (_untrained(settings),))
     else:
-        fragment(_watch, run_every=REDRAW if going else None)(p.text, live, going=going)
-    show_source(train_toy, ToyLearner)
-    show_snippet("live training", (live.settings if live else settings).snippet())
+        fragment(_watch, run_every=REDRAW if going else None)(p, live, going=going)
+    show_code("live training", (live.settings if live else settings).snippet, train_toy, ToyLearner)
 
 
-def _controls(text: PageText, *, going: bool) -> Settings:
-    keep = {"disabled": going}
+def _controls(p: Page, *, going: bool) -> Settings:
+    text, keep = p.text, {"disabled": going}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        task = chosen_option(
-            text, "now", list(TASKS), key="toy task", first="reverse", label=text["now_task"], disabled=going
-        )
-        positions = chosen_option(text, "now_positions", _POSITIONS, key="toy positions", disabled=going)
+        task = p.option("now_task", list(TASKS), key="toy task", default="reverse", **keep)
+        positions = p.option("now_positions", _POSITIONS, key="toy positions", **keep)
         word = choice.text(text["now_word"], EXAMPLE, key="toy word", width=170, help=text["now_word_help"], **keep)
         with st.popover(text["now_more"], icon=":material/tune:", disabled=going):
             n_heads = choice.buttons(text["now_heads"], _HEADS, 1, key="toy heads", **keep)
@@ -296,16 +274,16 @@ def _stop() -> None:
         live.job.leave(this_session(), at_once=True)
 
 
-def _watch(text: PageText, live: Live, *, going: bool) -> None:
+def _watch(p: Page, live: Live, *, going: bool) -> None:
     """Redraw every ``REDRAW`` seconds during the training; the requests also keep it running."""
     with guard():
         over = live.job.look(this_session())
         if going and over:
             st.rerun()  # the whole page, because its buttons change; the fragment stops
         states = (*live.states,)  # a copy, because its thread continues
-        how_it_stands(text, live, status=live.job.status, states=states)
+        how_it_stands(p, live, status=live.job.status, states=states)
         if not states:
             return
-        draw(text, live.settings, states, slider=f"toy step {live.number}" if over else "")
+        draw(p, live.settings, states, slider=f"toy step {live.number}" if over else "")
         if over:
-            try_own(text, live.settings, states[-1].learner)
+            try_own(p, states[-1].learner)

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+import pandas as pd
 import streamlit as st
+from pandas.api.types import is_numeric_dtype
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
 from charts.figures.map_strip import map_strip
@@ -13,8 +15,9 @@ from charts.figures.training_curves import loss_curves, rate_curve, repeated_los
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import percent_digits
 from transformer.errors import CheckpointError
-from transformer.files.model_card import began_as, checkpoint_step, had_fresh_self_attention
+from transformer.files.model_card import HISTORY, checkpoint_step, had_fresh_self_attention, starting_checkpoint
 from transformer.files.snapshots import snapshot, snapshot_path, snapshot_steps
+from transformer.files.trainer_folder import LOGGED, trainer_history
 from transformer.files.untrained import SEED, can_be_untrained, untrained
 from transformer.heads.sentence_through_training import (
     Moment,
@@ -28,33 +31,23 @@ from transformer.heads.sentence_through_training import (
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.training.recipe import Recipe
+from transformer.training.run_state import COLUMNS
 from transformer.training.schedule import learning_rate
-from ui.compute.loading import checkpoint_names, checkpoints_folder, load_history, recipe_of
+from ui.compute.loading import checkpoint_names, checkpoint_path, checkpoints_folder, recipe_of
 from ui.page.page import Page, guard
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import select
+from ui.shell.focus_controls import selectors, work_of
 from ui.shell.fragments import fragment
-from ui.shell.long_texts import say_long_text
-from ui.shell.selectors import selectors, work_of
-from ui.shell.sentence import space_beside
+from ui.shell.sentence import spaces
+from ui.shell.sentence_notes import say_long_text
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
-from ui.words.figure_texts import problem_text
-from ui.words.filled import Marked, listed
-from ui.words.texts import PageText, as_plain, page_text, page_texts
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ui.words.texts import Marked, PageText, as_plain, listed, page_text, page_texts, problem_text
 
 # ---- the curves -----------------------------------------------------------------------------------------------------
 
-# Columns of history.csv, marked for translation.
-HEADINGS = (
-    *("training step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss"),
-    *("gradient_norm", "dev_loss", "dev_perplexity", "dev_score"),
-    *("heads with a role", "loss of repeated tokens"),
-)
 SHOWN = {  # files keep their names
     "step": "training step",
     "heads_with_job": "heads with a role",
@@ -70,7 +63,7 @@ _DROP, _GENTLE = 0.75, 0.9  # ratios of a learning rate to the one before
 def curves(p: Page) -> None:
     """Draw everything in the checkpoint's ``history.csv``."""
     try:
-        history = load_history(p.focus.checkpoint)
+        history = _history(p.focus.checkpoint)
     except CheckpointError as error:
         p.nothing_to_show(as_plain(problem_text(error)))
     if history is None:
@@ -107,7 +100,30 @@ def curves(p: Page) -> None:
     p.code(learning_rate)
 
 
-def facts(p: Page, history: "pd.DataFrame", *, card: str) -> str:
+def _history(name: str) -> pd.DataFrame | None:
+    """Return the training curves of a checkpoint, or ``None`` if there are none.
+
+    They are its ``history.csv``, or what Hugging Face's Trainer logged, which lacks some of the columns.
+
+    Raises:
+        CheckpointError: If the file is incomplete.
+    """
+    path = checkpoint_path(name) / HISTORY
+    if not path.is_file():
+        logged = trainer_history(path.parent)
+        return pd.DataFrame(logged).reindex(columns=list(LOGGED)) if logged else None
+    try:
+        history = pd.read_csv(path)
+        is_whole = len(history) and all(is_numeric_dtype(history[column]) for column in COLUMNS)
+        is_whole = is_whole and bool(history[["step", "target_tokens", "seconds"]].abs().lt(math.inf).all(axis=None))
+    except (ValueError, KeyError, OSError):
+        is_whole = False
+    if not is_whole:
+        raise CheckpointError(f"{HISTORY} of {name} is not a complete history of a training run.")
+    return history
+
+
+def facts(p: Page, history: pd.DataFrame, *, card: str) -> str:
     """Return how long the run was, how far its dev loss fell, and what it started from."""
     last, steps = history.iloc[-1], int(history.iloc[-1]["step"])
     said = [p.md("logged", steps=steps)]
@@ -117,12 +133,12 @@ def facts(p: Page, history: "pd.DataFrame", *, card: str) -> str:
     if len(evaluated) > 1 and evaluated["dev_loss"].iloc[-1] < evaluated["dev_loss"].iloc[0]:
         (start, first), (end, lowest) = (evaluated.iloc[place] for place in (0, -1))
         said.append(p.md("loss_fell", start=int(start), end=int(end), first=first, last=lowest))
-    if origin := began_as(card):
+    if origin := starting_checkpoint(card):
         said.append(p.md("loss_began_fresh" if had_fresh_self_attention(card) else "loss_began", origin=origin))
     return " ".join(said)
 
 
-def score_caption(p: Page, history: "pd.DataFrame", *, kept: int | None, recipe: Recipe | None) -> str:
+def score_caption(p: Page, history: pd.DataFrame, *, kept: int | None, recipe: Recipe | None) -> str:
     """Return what the dev score was measured on, and whether the step that was kept has the best value."""
     of_task = {"translation": "score_first", "text-to-text": "score_first_tasks"}
     key, count = ("score", 0) if recipe is None else (of_task.get(recipe.task, "score"), recipe.evaluate_sentences)
@@ -134,8 +150,8 @@ def score_caption(p: Page, history: "pd.DataFrame", *, kept: int | None, recipe:
     return f"{measured} {p.md('score_kept_best' if kept in best else 'score_kept', kept=kept, best=best[0])}"
 
 
-def rate_caption(p: Page, history: "pd.DataFrame") -> str:
-    """Return what the learning rate follows, and where it drops at once, if it does."""
+def rate_caption(p: Page, history: pd.DataFrame) -> str:
+    """Return a text on the learning-rate schedule, and on every step at which the rate drops abruptly."""
     rates, steps = history["learning_rate"].tolist(), history["step"].astype(int).tolist()
     drops = [
         p.md("rate_dropped", before=steps[index - 1], after=steps[index])
@@ -147,7 +163,7 @@ def rate_caption(p: Page, history: "pd.DataFrame") -> str:
 
 
 def _smoothing(p: Page, recipe: Recipe | None) -> Marked:
-    """Return the sentence about label smoothing, by the recipe if it is available."""
+    """Return the sentence about label smoothing, with the recipe's value if the recipe is available."""
     if recipe is None:
         return p.md("smoothing_unknown")
     return p.md("smoothing" if recipe.label_smoothing else "smoothing_none", epsilon=recipe.label_smoothing)
@@ -193,7 +209,7 @@ def time_lapse(p: Page) -> None:
     shown = _shown(p, say=True)
     if len(shown.moments) < 2:
         p.finish()
-    selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=space_beside())
+    selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=spaces()["beside"])
     most, moved = changed_most(shown.run)
     help = p.md("time_most_help", change=percent_digits(moved))
     icon = ":material/trending_up:"
@@ -212,7 +228,7 @@ def shown_steps(p: Page) -> tuple[Step, ...]:
     empty: there is nothing to compare the model with.
     """
     checkpoint, steps = p.checkpoint, training_steps(p.checkpoint)
-    is_from_scratch = bool(steps) and steps[0] == 0 and began_as(checkpoint.card) is None
+    is_from_scratch = bool(steps) and steps[0] == 0 and starting_checkpoint(checkpoint.card) is None
     if not can_be_untrained(checkpoint) or is_from_scratch:
         return steps
     return (RANDOM, *(steps or (checkpoint_step(checkpoint.path),)))
@@ -225,7 +241,7 @@ def _without_snapshots(p: Page) -> str:
 
 
 def _shown(p: Page, *, say: bool = False) -> Shown:
-    """Return the model at every step; ``say`` which snapshots cannot be opened and are left out."""
+    """Return the model at every step; ``say`` whether to warn about snapshots that cannot be opened."""
     steps, found = shown_steps(p), []
     for place, step in enumerate(steps):
         try:
@@ -233,7 +249,7 @@ def _shown(p: Page, *, say: bool = False) -> Shown:
         except CheckpointError as error:
             if say:
                 st.warning(p.md("time_broken", problem=problem_text(error)), icon=":material/broken_image:")
-    return Shown(tuple(found), Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head))
+    return Shown(tuple(found), p.selected_head)
 
 
 def _moment(p: Page, step: Step, *, final: bool) -> Moment:
@@ -280,12 +296,12 @@ def _through_time(p: Page) -> None:
         drawn = attention_map(views[here], head=shown.head.head, shifted_labels=rows, height=_MAP_HEIGHT)
         show_map(drawn, key="time-lapse map")
         if shown.moments[0].has_random_weights:
-            origin = began_as(card)
+            origin = starting_checkpoint(card)
             p.say("early_seed_continued" if origin else "early_seed", small=True, seed=str(SEED), origin=origin)
 
 
 def _read(p: Page) -> Marked:
-    """Say what every step reads."""
+    """Return the phrase for what every step reads."""
     if not p.checkpoint.config.has_decoder:
         return p.md("time_read_sentence")
     return p.md("time_read_given" if p.trace.forced else "time_read_final")
@@ -316,7 +332,7 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
     ]
     start = next((index for index, moment in enumerate(moments) if moment.step == 0), None)
     if start is not None:
-        before = began_as(card)
+        before = starting_checkpoint(card)
         names[start] = text["time_untrained"] if before is None else text["time_before"].format(name=before)
     if moments[-1].step is not None:
         names[-1] = text["time_last"].format(step=whole(moments[-1].step, language=text.language))
@@ -369,7 +385,7 @@ def per_token(value: float) -> str:
 
 
 def story(p: Page, shown: Shown) -> Marked:
-    """Say between which two steps the map of one head changed most."""
+    """Return a sentence on the two steps between which the map of one head changed most."""
     run, head = shown.run, shown.head
     later, change = greatest_turn(run, head)
     before, after = (step_name(run[place], p.text) for place in (later - 1, later))

@@ -1,10 +1,7 @@
-// The row of a head in a sentence (in the app views/attention/facts.py), and what an answer loses without the head.
+// The row of a head in a sentence (in the app views/attention/attention_sections.py), and what an answer loses without the head.
 
-import { decimals, threeDigits } from "../../charts/canvas/source/toolkit/numbers.js";
+import { threeDigits } from "../../charts/canvas/source/toolkit/numbers.js";
 import { fill } from "../../charts/canvas/source/toolkit/words.js";
-
-const MOSTLY = 0.5; // smallest weight for "mostly attends to one token"
-const NAMED = 0.01; // smallest weight of another token that is named
 
 // A token in a sentence, without the dot that stands for a space; an image patch is called that.
 function plainWord(label, texts) {
@@ -33,7 +30,7 @@ export function effectOf(figures, without) {
   };
 }
 
-// The keys with the largest weights of a row -> [template, values] of each part.
+// The key with the largest weight of a row -> [template, values].
 export function readAloud(figures, place) {
   const { stack, kind, layer, head, token } = place;
   const { facts: texts } = figures.texts;
@@ -52,16 +49,6 @@ export function readAloud(figures, place) {
     const isEmpty = run.pictures?.encoder[k]?.every((ink) => !ink);
     return isEmpty ? fill(texts.empty_patch, { name: key[k].label }) : plainWord(key[k].label, texts);
   };
-  const largest = weights[order[0]];
-  // Equal decimals, as many as the largest needs (three_digits_alike of charts/toolkit/style.py).
-  const share = (k) => decimals(weights[k], largest >= 0.1 ? 3 : 2 - Math.floor(Math.log10(largest)));
-  const others = order.slice(1, 3).filter((k) => weights[k] >= NAMED);
-  const said = others.map((k) => fill(texts.aloud_other, { label: word(k), share: share(k) })).join(", ");
-  const isMostly = largest >= MOSTLY;
-  const predicts = figures.rowTokens(place) !== query ? "_predicting" : "";
-  const template = texts[`aloud_${isMostly ? "mostly" : "spread"}${predicts}`];
-  return [
-    [template, { row, head, first: word(order[0]), share: share(order[0]) }],
-    others.length ? [isMostly ? texts.aloud_then : texts.aloud_then_to, { others: said }] : [".", {}],
-  ];
+  const template = texts[figures.rowTokens(place) === query ? "aloud" : "aloud_predicting"];
+  return [[template, { row, head, first: word(order[0]), share: threeDigits(weights[order[0]]) }]];
 }

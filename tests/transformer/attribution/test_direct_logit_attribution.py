@@ -1,4 +1,4 @@
-"""A logit is the sum of its parts' contributions, compared with plain loops and with the model."""
+"""A logit is the sum of what its parts and units contribute: compared with loops and the model."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ import pytest
 import torch
 
 import transformer
+from tests.conftest import ROOT
 from tests.foreign_checkpoints import FOREIGN
-from tests.shipped import SHIPPED
-from tests.transformer.guests.tiny_guests import guest_checkpoint
-from tests.transformer.test_pictures import PICTURE
-from transformer.attribution.direct_logit_attribution import Attribution, attribute, shares_of_keys, strongest_sources
-from transformer.config import PictureConfig
+from transformer.attribution.direct_logit_attribution import (
+    Attribution,
+    attribute,
+    predicting_units,
+    shares_of_keys,
+    strongest_sources,
+    strongest_units,
+)
 from transformer.layers.residual_stream import Part
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.probes import Edit
 from transformer.runs.traces import Trace
 
@@ -40,21 +45,15 @@ def test_the_parts_sum_to_the_logit_at_every_position(tiny_checkpoint, kind):
         logits = trace.values("classifier.logits" if position is None else f"{stack}.logits")
         logits = logits if position is None else logits[position]
         found = attribute(trace, position)
-        assert found.question.token == logits.argmax() and found.logit == logits.max()
+        assert found.target.token == logits.argmax() and found.logit == logits.max()
         assert is_exact(found) and found.deviation > 0
         found = attribute(trace, position, token=1, against=0)
         assert found.logit == pytest.approx(float(logits[1]) - float(logits[0])) and is_exact(found)
 
 
-def test_a_head_without_a_bias(tmp_path):
-    """ModernBERT's head multiplies by a matrix and adds nothing before its activation function."""
-    found = attribute(transformer.trace(transformer.load(guest_checkpoint("modernbert", tmp_path)), "The cat sat."), 1)
-    assert is_exact(found)
-
-
 @pytest.mark.parametrize("name", FOREIGN)
-def test_other_families(family, name):
-    trace = transformer.trace(family(name), SENTENCE)
+def test_other_families(guest, name):
+    trace = transformer.trace(guest(name), SENTENCE)
     found = attribute(trace, position_in(trace), token=1, against=2)
     assert is_exact(found)
     assert found.gated == ("bert" in name), "BERT's token head and its pooler have a layer of their own"
@@ -66,66 +65,6 @@ def test_other_families(family, name):
     kinds = {part.kind for part in found.parts}
     assert ("segment" in kinds) == name.startswith("hf-bert")
     assert ("final_norm" in kinds) == (name in ("hf-gpt2", "hf-neox")), "RMSNorm has no β, post-norm no final norm"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
-def test_the_checkpoints_of_the_repository(path):
-    checkpoint = transformer.load(path)
-    reads = PICTURE if isinstance(checkpoint.config, PictureConfig) else "The old ___ read a good book."
-    target = "My name is Tom." if checkpoint.config.has_encoder and checkpoint.config.has_decoder else None
-    trace = transformer.trace(checkpoint, reads, target=target)
-    assert is_exact(attribute(trace, position_in(trace)))
-
-
-def carried_forward(trace: Trace, stack: str, row: int) -> dict[Part, np.ndarray]:
-    """Return the contribution of each part to the last residual stream, by plain loops over the layers."""
-    model = trace.checkpoint.model.get_submodule(stack)
-    vectors = {Part("token"): trace.values(f"{stack}.embedding.token")[row].astype(np.float64)}
-    for part in ("position", "segment"):
-        if f"{stack}.embedding.{part}" in trace:
-            vectors[Part(part)] = trace.values(f"{stack}.embedding.{part}")[row].astype(np.float64)
-
-    def through(norm, name: str, part: Part) -> None:
-        gamma, beta = (p.detach().double().numpy() for p in (norm.weight, norm.bias))
-        for known, vector in vectors.items():
-            centred = np.array([number - sum(vector) / len(vector) for number in vector])
-            vectors[known] = gamma * centred / float(trace.values(f"{name}.std")[row])
-        vectors[part] = beta
-
-    for index, layer in enumerate(model.layers):
-        for kind in ("self_attention", "cross_attention", "feed_forward"):
-            name, sublayer = f"{stack}.layers.{index}.{kind}", getattr(layer, kind, None)
-            if sublayer is None:
-                continue
-            if kind == "feed_forward":
-                vectors[Part(kind, index)] = trace.values(f"{name}.output")[row].astype(np.float64)
-            else:
-                matrix = sublayer.output_projection.weight.detach().double().numpy()
-                for head in range(sublayer.n_heads):
-                    vector = np.zeros(len(matrix))
-                    for channel in range(sublayer.d_head):
-                        column = matrix[:, head * sublayer.d_head + channel]
-                        vector += column * trace.values(f"{name}.context")[head, row, channel]
-                    vectors[Part(kind, index, head)] = vector
-                vectors[Part(f"{kind}_bias", index)] = sublayer.output_projection.bias.detach().double().numpy()
-            if not layer.pre_norm:
-                through(getattr(layer, f"{kind}_norm"), f"{name}_norm", Part(f"{kind}_norm", index))
-    if model.final_norm is not None:
-        through(model.final_norm, f"{stack}.final_norm", Part("final_norm"))
-    return vectors
-
-
-@pytest.mark.parametrize(("kind", "stack"), [("translator", "decoder"), ("gpt", "decoder"), ("bert", "encoder")])
-def test_plain_loops_from_the_other_end(tiny_checkpoint, kind, stack):
-    """The library carries one vector backwards; here every part's vector is carried forwards."""
-    checkpoint = tiny_checkpoint(kind)
-    trace = transformer.trace(checkpoint, SENTENCE)
-    found = attribute(trace, 2, token=7, against=9)
-    weight = checkpoint.model.get_submodule(stack).vocabulary_projection.weight.detach().double().numpy()
-    expected = {part: vector @ (weight[7] - weight[9]) for part, vector in carried_forward(trace, stack, 2).items()}
-    assert set(found.parts) == set(expected)
-    np.testing.assert_allclose(found.values, [expected[part] for part in found.parts], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("part", [Part("self_attention", 0, 1), Part("cross_attention", 1, 0), Part("feed_forward", 0)])
@@ -175,31 +114,6 @@ def test_a_head_is_the_sum_over_the_keys_it_looked_at(tiny_checkpoint, kind):
     assert strongest_sources(trace, found, most=3) == sources[:3]
 
 
-def test_equal_contributions_are_listed_in_the_order_of_the_model(tiny_checkpoint):
-    """Whatever the seed of Python's string hashes: the kinds used to come from a set."""
-    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
-    found = attribute(trace, 3, against=0)
-    none = replace(found, readings={name: np.zeros_like(values) for name, values in found.readings.items()})
-    listed = dict.fromkeys((source.part.layer, source.part.kind) for source in strongest_sources(trace, none))
-    assert list(listed) == [(layer, kind) for layer in (0, 1) for kind in ("self_attention", "cross_attention")]
-
-
-def test_one_key_of_one_head_in_plain_numbers(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("translator")
-    trace = transformer.trace(checkpoint, SENTENCE)
-    found = attribute(trace, 1, token=5)
-    decoder, name = checkpoint.model.decoder, "decoder.layers.1.cross_attention"
-    width = checkpoint.config.d_head
-    written = trace.values(f"{name}.value")[1, 4] @ (
-        decoder.layers[1].cross_attention.output_projection.weight[:, width : 2 * width].detach().numpy().T
-    )
-    written = written * trace.values(f"{name}.weights")[1, 1, 4]
-    centred = (written - written.mean()) / trace.values("decoder.final_norm.std")[1]
-    gamma, row = decoder.final_norm.weight.detach().numpy(), decoder.vocabulary_projection.weight[5].detach().numpy()
-    share = shares_of_keys(trace, found, kind="cross_attention", layer=1)[1, 4]
-    assert share == pytest.approx(float(centred * gamma @ row), rel=1e-4)
-
-
 def test_what_an_edit_put_in_between_is_a_part_of_its_own(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     edits = [transformer.remove_residual(checkpoint.model, "decoder", layer=1, which="feed_forward")]
@@ -208,19 +122,6 @@ def test_what_an_edit_put_in_between_is_a_part_of_its_own(tiny_checkpoint):
     assert abs(found.of(Part("edits"))) > 1e-3 and found.total == pytest.approx(found.logit)
     plain = attribute(replace(trace, run=replace(trace.run, edits=())), 3)
     assert Part("edits") not in plain.parts and plain.deviation > 1e-3
-
-
-def test_tables_and_labels(tiny_checkpoint):
-    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
-    found = attribute(trace, 0)
-    assert found.table("cross_attention").shape == (2, 2) and found.table("feed_forward").shape == (2, 1)
-    assert found.table("cross_attention")[1, 0] == found.of(Part("cross_attention", 1, 0))
-    assert len({part.label for part in found.parts}) == len(found.parts), "no two rows of a picture have one name"
-    assert Part("cross_attention", 1, 0).label == "cross-attention 1.0"
-    first, second = found.strongest(2)
-    assert abs(found.of(first)) >= abs(found.of(second)) >= np.sort(np.abs(found.values))[-2]
-    with pytest.raises(ValueError, match="no part 'convolution'; there are token, position, self_attention"):
-        found.table("convolution")
 
 
 def test_questions_that_make_no_sense(tiny_checkpoint):
@@ -233,3 +134,30 @@ def test_questions_that_make_no_sense(tiny_checkpoint):
         attribute(trace, 0, against=400)
     with pytest.raises(ValueError, match="answers for the whole sentence"):
         attribute(transformer.trace(tiny_checkpoint("sentiment"), SENTENCE), 0)
+
+
+@pytest.mark.parametrize("name", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
+def test_the_units_of_a_layer_and_its_bias_add_up_to_the_layer(tiny_checkpoint, name: str) -> None:
+    trace = transformer.trace(tiny_checkpoint(name), SENTENCE)
+    found = attribute(trace, None if name == "tiny-sentiment" else 2)
+    stack = found.target.stack
+    for layer in range(trace.n_layers(stack)):
+        module = trace.checkpoint.model.get_submodule(f"{stack}.layers.{layer}.feed_forward")
+        n_units = module.output_projection.in_features
+        every = [one for one in strongest_units(trace, found, most=n_units * 9) if one.layer == layer]
+        assert len(every) == n_units
+        bias = module.output_projection.bias
+        own = found.feed_forward_readings[f"{stack}.layers.{layer}.feed_forward"]
+        rest = 0.0 if bias is None else float((own @ bias.detach().double().numpy()).sum())
+        total = sum(one.value for one in every) + rest
+        assert total == pytest.approx(found.of(Part("feed_forward", layer)), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en", "sentiment"])
+def test_the_units_are_those_of_the_least_certain_row_the_strongest_first(name: str) -> None:
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / name), "The cat sat on the mat.")
+    found, rows = predicting_units(trace, most=4), prediction_rows(trace)
+    assert [one.value for one in found] == sorted((one.value for one in found), reverse=True) and found[3].value > 0
+    best = np.exp(rows.log_probabilities(trace)).max(axis=-1)
+    if name != "sentiment":
+        assert {one.position for one in found} == {rows.rows[int((best * (1 - best)).argmax())]}

@@ -1,26 +1,32 @@
-"""Attributions compared with known results: linear functions, torch's gradients, recomputed passes."""
+"""Attributions compared with known results, and attention with them, over the same tokens."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import transformer
-from transformer.attribution import input_attribution
-from transformer.attribution.input_attribution import BASELINES, gradient_times_input, integrated_gradients
-from transformer.attribution.leave_one_out import remove_each
-from transformer.predictions import answer_probabilities
-from transformer.predictions.quantity import QUANTITIES, quantity_of
+from tests.conftest import ROOT
+from tests.transformer.single_runs import logits_alone
+from transformer.attention_maps.attention_path import norm_weighted
+from transformer.attention_maps.rollout import attention_rollout
+from transformer.attribution.attention_trust import (
+    ANSWER_MEASURES,
+    compare_with_attention,
+    compare_without_attention,
+    input_attributions,
+    spearman,
+)
+from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
+from transformer.attribution.leave_one_out import leave_one_out, remove_each
+from transformer.predictions.target import QUANTITIES, quantity_of
 from transformer.runs.edits import Edit
-from transformer.text.tokens import TokenSequence
+from transformer.text.word_spans import words_of
 
-ROOT = Path(__file__).resolve().parents[3]
 SENTENCE = "The old man told us a story."
 ROWS = {"translator": 3, "gpt": 4, "bert": 2, "sentiment": 0}
 KINDS = tuple(ROWS)
@@ -31,20 +37,19 @@ def asked(checkpoint, kind, *, of="log_probability", **more):
     return trace, quantity_of(trace, row=ROWS[kind], of=of)
 
 
-def recorded(trace, quantity) -> float:
-    """Return F from the logits of the trace."""
-    name = "classifier.logits" if quantity.of_class else f"{quantity.place[0]}.logits"
-    logits = torch.tensor(np.atleast_2d(trace.values(name))[quantity.row])
-    return float(logits[quantity.id]) if quantity.of == "logit" else among_writable(trace.checkpoint, logits, quantity)
-
-
-def among_writable(checkpoint, logits, quantity) -> float:
-    """Return log p, or p, of the output; a generative model never writes <pad> and <s>."""
-    logits = logits.double()
+def number_in(logits, checkpoint, quantity) -> float:
+    """Return the logit, log p or p of the output in a row; what writes never writes <pad> and <s>."""
+    logits = torch.as_tensor(logits).double()
+    if quantity.of == "logit":
+        return float(logits[quantity.token])
     if checkpoint.config.has_decoder:
         logits[list(checkpoint.framing.never)] = -torch.inf
-    said = float(logits.log_softmax(-1)[quantity.id])
+    said = float(logits.log_softmax(-1)[quantity.token])
     return said if quantity.of == "log_probability" else np.exp(said)
+
+
+def recorded(trace, quantity) -> float:
+    return number_in(np.atleast_2d(trace.values(quantity.logits))[quantity.row].copy(), trace.checkpoint, quantity)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -59,20 +64,6 @@ def test_the_number_is_the_one_in_the_trace(tiny_checkpoint, kind, of):
         sizes = {stack: len(tokens) for stack, tokens in quantity.read.items()}
         values = {"encoder": part.source, "decoder": part.target}
         assert {stack: len(found) for stack, found in values.items() if found is not None} == sizes
-
-
-@pytest.mark.parametrize("kind", ["translator", "gpt"])
-def test_a_probability_is_the_one_that_decoding_shows(tiny_checkpoint, kind):
-    """A token that is never generated has no share, unless F is about it."""
-    checkpoint = tiny_checkpoint(kind)
-    step, trace = transformer.decode(checkpoint, SENTENCE).steps[0], transformer.trace(checkpoint, SENTENCE)
-    row = answer_probabilities.prediction_rows(trace).rows[0]
-    for candidate in step.candidates[:3]:
-        quantity = quantity_of(trace, row=row, id=candidate.id, of="probability")
-        value = remove_each(checkpoint, quantity).value
-        assert value == pytest.approx(candidate.probability, rel=1e-4)
-    never = quantity_of(trace, row=row, id=checkpoint.framing.never[0])
-    assert np.isfinite(gradient_times_input(checkpoint, never).value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -90,64 +81,14 @@ def test_integrated_gradients_sum_to_the_difference(tiny_checkpoint, kind, basel
         Edit(f"{stack}.embedding.token", lambda x, stack=stack: baseline_of(checkpoint, stack, baseline).expand_as(x))
         for stack in quantity.read
     ]
-    trace = transformer.trace(checkpoint, SENTENCE)
-    inputs = [torch.tensor([tokens.ids]) for tokens in (trace.source, trace.target) if tokens is not None]
-    with torch.inference_mode(), transformer.probes.record(edits):
-        logits = checkpoint.model(*inputs)[0]
-    row = logits if quantity.of_class else logits[quantity.row]
-    assert found.baseline_value == pytest.approx(among_writable(checkpoint, row, quantity), abs=1e-4)
+    logits = logits_alone(checkpoint, quantity.read.values(), edits)
+    row = logits if quantity.position is None else logits[quantity.row]
+    assert found.baseline_value == pytest.approx(number_in(row, checkpoint, quantity), abs=1e-4)
 
 
 def baseline_of(checkpoint, stack, name):
     table = getattr(checkpoint.model, stack).embedding.table.weight
     return (table[0] if name == "pad" else table.mean(dim=0)) * checkpoint.config.d_model**0.5
-
-
-def test_more_points_make_the_error_smaller(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("bert")
-    _, quantity = asked(checkpoint, "bert")
-    errors = [abs(integrated_gradients(checkpoint, quantity, n_steps=steps).error) for steps in (1, 64)]
-    assert errors[1] < 0.1 * errors[0]
-
-
-@pytest.mark.parametrize("baseline", BASELINES)
-def test_a_linear_function_is_attributed_exactly(tiny_checkpoint, monkeypatch, baseline):
-    """For F(x) = Σ w·x, every token's share is w_i·(x_i − x′_i), for any number of points."""
-    checkpoint = tiny_checkpoint("translator")
-    _, quantity = asked(checkpoint, "translator")
-    weights = {s: torch.randn(len(t), 32, generator=torch.Generator().manual_seed(3)) for s, t in quantity.read.items()}
-
-    def linear(_checkpoint, _quantity):
-        return lambda *inputs: sum((w * x).sum((1, 2)) for w, x in zip(weights.values(), inputs, strict=True))
-
-    monkeypatch.setattr(input_attribution, "_forward", linear)
-    for steps in (1, 5):
-        found = integrated_gradients(checkpoint, quantity, baseline=baseline, n_steps=steps)
-        assert found.error == pytest.approx(0, abs=1e-4)
-    simple = gradient_times_input(checkpoint, quantity)
-    for stack, part, plain in (("encoder", found.source, simple.source), ("decoder", found.target, simple.target)):
-        embedding = getattr(checkpoint.model, stack).embedding
-        inputs = embedding.table(torch.tensor(quantity.read[stack].ids)).detach() * embedding.scale
-        start = torch.zeros(32) if baseline == "zero" else baseline_of(checkpoint, stack, baseline).detach()
-        assert part == pytest.approx((weights[stack] * (inputs - start)).sum(1).numpy(), abs=1e-4)
-        assert plain == pytest.approx((weights[stack] * inputs).sum(1).numpy(), abs=1e-4)
-
-
-def test_gradient_times_input_is_the_slope_along_each_token(tiny_checkpoint):
-    """Scale one token's embedding slightly and observe log p: d F / d factor = x_i · ∂F/∂x_i."""
-    checkpoint = tiny_checkpoint("gpt")
-    trace, quantity = asked(checkpoint, "gpt")
-    found = gradient_times_input(checkpoint, quantity)
-    ids, hair = torch.tensor([trace.target.ids]), 0.01
-    for position in (0, 2, 4):
-        values = []
-        for factor in (1 - hair, 1 + hair):
-            stretch = torch.ones(ids.shape[1], 1)
-            stretch[position] = factor
-            edit = Edit("decoder.embedding.token", lambda x, stretch=stretch: x * stretch)
-            with torch.inference_mode(), transformer.probes.record([edit]):
-                values.append(among_writable(checkpoint, checkpoint.model(ids)[0, quantity.row], quantity))
-        assert found.target[position] == pytest.approx((values[1] - values[0]) / (2 * hair), rel=0.02, abs=2e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -160,40 +101,6 @@ def test_the_shared_model_keeps_no_gradient(tiny_checkpoint, kind):
     assert all(parameter.grad is None for parameter in checkpoint.model.parameters())
     assert all(torch.equal(value, before[name]) for name, value in checkpoint.model.state_dict().items())
     assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-
-
-def test_inference_mode_around_it_does_no_harm(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("gpt")
-    _, quantity = asked(checkpoint, "gpt")
-    alone = integrated_gradients(checkpoint, quantity, n_steps=3)
-    with torch.inference_mode():
-        inside = integrated_gradients(checkpoint, quantity, n_steps=3)
-        assert torch.is_inference_mode_enabled()
-    assert np.array_equal(alone.target, inside.target)
-
-
-@pytest.mark.slow
-def test_many_threads_get_what_one_would(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("translator")
-    quantities = [asked(checkpoint, "translator", of=of)[1] for of in QUANTITIES] * 4
-
-    def work(quantity):
-        found = integrated_gradients(checkpoint, quantity, n_steps=5)
-        transformer.trace(checkpoint, SENTENCE)  # another recording in between
-        return np.concatenate([found.source, found.target, remove_each(checkpoint, quantity).source])
-
-    alone = [work(quantity) for quantity in quantities[:3]] * 4
-    with ThreadPoolExecutor(6) as pool:
-        for expected, got in zip(alone, pool.map(work, quantities), strict=True):
-            assert got == pytest.approx(expected, abs=1e-6)
-
-
-def test_batches_of_points_change_nothing(tiny_checkpoint, monkeypatch):
-    checkpoint = tiny_checkpoint("sentiment")
-    _, quantity = asked(checkpoint, "sentiment")
-    whole = integrated_gradients(checkpoint, quantity, n_steps=10)
-    monkeypatch.setattr(input_attribution, "ROWS", 3)
-    assert integrated_gradients(checkpoint, quantity, n_steps=10).source == pytest.approx(whole.source, abs=1e-6)
 
 
 def test_padding_has_no_share(tiny_checkpoint):
@@ -219,9 +126,9 @@ def test_leaving_out_is_really_leaving_out(tiny_checkpoint, kind):
             texts = {**whole, stack: [*whole[stack][:position], *whole[stack][position + 1 :]]}
             with torch.inference_mode():
                 logits = checkpoint.model(*(torch.tensor([ids]) for ids in texts.values()))[0]
-            moved = quantity.place is not None and quantity.place[0] == stack and position <= quantity.row
+            moved = quantity.position is not None and quantity.stack == stack and position <= quantity.row
             row = logits if kind == "sentiment" else logits[quantity.row - moved]
-            expected = recorded(trace, quantity) - among_writable(checkpoint, row, quantity)
+            expected = recorded(trace, quantity) - number_in(row, checkpoint, quantity)
             assert values[position] == pytest.approx(expected, abs=1e-4)
 
 
@@ -232,38 +139,60 @@ def test_a_lone_token_cannot_be_left_out(tiny_checkpoint):
     assert np.isnan(found.target).all() and len(found.target) == 1 and np.isfinite(found.source).all()
 
 
-def test_another_word_can_be_asked_for(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("gpt")
-    trace = transformer.trace(checkpoint, SENTENCE)
-    quantity = quantity_of(trace, row=2, id=300, of="logit")
-    assert gradient_times_input(checkpoint, quantity).value == pytest.approx(
-        float(trace.values("decoder.logits")[2, 300]), abs=1e-4
-    )
-    assert isinstance(quantity.target, TokenSequence) and len(quantity.target) == 3
-
-
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("kind", "ask", "message"),
     [
-        ({"row": 99}, "no row 99"),
-        ({"of": "loss"}, "of is 'loss'; choose one of log_probability"),
-        ({"id": 400_000}, "no token 400000"),
+        ("gpt", lambda trace: quantity_of(trace, row=99), "position is 99; the decoder read the positions 0 to"),
+        ("gpt", lambda trace: quantity_of(trace, of="loss"), "of is 'loss'; choose one of log_probability"),
+        ("sentiment", lambda trace: quantity_of(trace, row=3), "position is 3, but a classifier"),
+        ("gpt", lambda trace: gradients(trace, baseline="noise"), "baseline is 'noise'; choose one of zero, pad, mean"),
+        ("gpt", lambda trace: gradients(trace, n_steps=0), "n_steps is 0"),
+        ("bert", lambda trace: leave_one_out(trace.checkpoint, SENTENCE), "tiny-bert is not a classifier"),
     ],
 )
-def test_what_is_not_there_is_refused(tiny_checkpoint, change, message):
-    checkpoint = tiny_checkpoint("gpt")
-    trace = transformer.trace(checkpoint, SENTENCE)
+def test_what_is_not_there_is_refused(tiny_checkpoint, kind, ask, message):
     with pytest.raises(ValueError, match=message):
-        quantity_of(trace, **change)
+        ask(transformer.trace(tiny_checkpoint(kind), SENTENCE))
 
 
-def test_a_strange_path_is_refused(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("gpt")
-    _, quantity = asked(checkpoint, "gpt")
-    with pytest.raises(ValueError, match="baseline is 'noise'; choose one of zero, pad, mean"):
-        integrated_gradients(checkpoint, quantity, baseline="noise")
-    with pytest.raises(ValueError, match="n_steps is 0"):
-        integrated_gradients(checkpoint, quantity, n_steps=0)
+def gradients(trace, **more):
+    return integrated_gradients(trace.checkpoint, quantity_of(trace, row=4), **more)
+
+
+# ---- leaving whole words out ----------------------------------------------------------------------------------------
+
+
+def test_words_keep_their_pieces_and_punctuation_stands_alone(tiny_tokenizer):
+    def words(text):
+        tokens = tiny_tokenizer.sequence([1, *tiny_tokenizer.encode(text), 2])
+        found = words_of(tokens)
+        covered = [position for word in found for position in range(word.start, word.end)]
+        assert covered == list(range(1, len(tokens) - 1))  # every token of the text belongs to exactly one word
+        return [word.text for word in found]
+
+    assert words("Unbelievable, isn't it?") == ["Unbelievable", ",", "isn't", "it", "?"]
+    assert words("good 😀!")[0] == "good"
+    assert "😀" in "".join(words("good 😀!"))
+    assert words("one\ntwo")[-1] == "two"
+    assert words("one \n ")[1:] == ["·⏎", "·"]
+    assert words("a <b>")[1:] == ["<", "b", ">"]
+
+
+def test_contributions_equal_single_runs(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("sentiment")
+    sentence = "The old man told us a long story"
+    found = leave_one_out(checkpoint, sentence)
+    assert [word.text for word in found.words] == sentence.split()
+    assert found.without.shape == (8, 2)
+    for index, word in enumerate(found.words):
+        rest = " ".join(w.text for w in found.words if w is not word)
+        logits = transformer.trace(checkpoint, rest).values("classifier.logits").astype(np.float64)
+        alone = np.exp(logits) / np.exp(logits).sum()
+        assert found.without[index] == pytest.approx(alone, abs=1e-5)
+        assert found.contributions[index] == pytest.approx(found.probabilities - alone, abs=1e-5)
+    assert np.abs(found.contributions).max() > 1e-4
+    effects = found.contributions[:, found.predicted]
+    assert found.decisive == (effects.argmax() if effects.max() > 0 else None)
 
 
 @pytest.mark.slow
@@ -273,3 +202,83 @@ def test_captum_is_loaded_only_when_it_is_needed():
         "assert 'torch' in sys.modules and not {'captum', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+# ---- attention beside attributions -----------------------------------------------------------------------------------
+
+
+def test_spearman_is_scipys():
+    scipy_stats = pytest.importorskip("scipy.stats")
+    numbers = np.random.default_rng(1)
+    for _ in range(20):
+        first, second = numbers.integers(0, 6, 12), numbers.normal(size=12).round(1)
+        assert spearman(first, second) == pytest.approx(scipy_stats.spearmanr(first, second).statistic)
+
+
+def test_where_there_is_no_order_there_is_no_agreement():
+    assert np.isnan(spearman([1, 2], [1, 2]))
+    assert np.isnan(spearman([1, 1, 1], [1, 2, 3]))
+    with pytest.raises(ValueError, match="one length"):
+        spearman([1, 2, 3], [1, 2])
+
+
+CASES = [
+    ("translator", "decoder", "cross", 3, 3),
+    ("translator", "decoder", "self", 3, 3),
+    ("translator", "encoder", "self", 2, 1),
+    ("gpt", "decoder", "self", 5, 5),
+    ("bert", "encoder", "self", 2, 4),
+    ("sentiment", "encoder", "self", 2, 0),
+]
+
+ATTENTION_MEASURES = ("head", "heads", "weighted", "rollout")
+
+
+@pytest.mark.parametrize(("model", "stack", "kind", "query", "row"), CASES)
+def test_every_row_is_the_measure_it_is_named_after(tiny_checkpoint, model, stack, kind, query, row):
+    checkpoint = tiny_checkpoint(model)
+    trace = transformer.trace(checkpoint, SENTENCE, source_pads=0 if model == "gpt" else 2)
+    found = input_attributions(checkpoint, quantity_of(trace, row=row), n_steps=2)
+    view = trace.attention(stack, 1, kind)
+    aligned = compare_with_attention(trace, view, found, head=1, query=query)
+    assert tuple(measure.name for measure in aligned.measures) == ATTENTION_MEASURES + ANSWER_MEASURES
+    positions = list(aligned.positions)
+    assert positions == np.flatnonzero(view.allowed[query]).tolist()  # no padding, no later tokens
+    assert all(measure.values.shape == (len(positions),) for measure in aligned.measures)
+    for name in ATTENTION_MEASURES:
+        assert aligned[name].values.sum() == pytest.approx(1, abs=1e-5) and not aligned[name].signed
+    assert aligned["head"].values == pytest.approx(view.weights[1, query, positions])
+    assert aligned["heads"].values == pytest.approx(view.weights[:, query, positions].mean(axis=0))
+    lengths = norm_weighted(trace, stack, 1, kind)[1, query]
+    assert aligned["weighted"].values == pytest.approx((lengths / lengths.sum())[positions], abs=1e-6)
+    of_source = (stack, kind) != ("decoder", "self")
+    removal = found.removal.source if of_source else found.removal.target
+    assert aligned["leave_one_out"].values == pytest.approx(removal[positions], nan_ok=True)
+    integrated = found.integrated.source if of_source else found.integrated.target
+    assert aligned["integrated_gradients"].values == pytest.approx(integrated[positions])
+    expected = spearman(view.weights[1, query, positions], np.abs(removal[positions]))
+    assert aligned["head"].agreement == pytest.approx(expected)
+    assert np.isnan(aligned["leave_one_out"].agreement)
+
+
+@pytest.mark.parametrize(
+    ("model", "row", "answered"), [("bert", 4, "encoder"), ("sentiment", 0, "encoder"), ("translator", 2, "decoder")]
+)
+def test_rollout_ends_where_the_answer_is_read(tiny_checkpoint, model, row, answered):
+    trace = transformer.trace(tiny_checkpoint(model), SENTENCE)
+    found = input_attributions(trace.checkpoint, quantity_of(trace, row=row), n_steps=1)
+    values = compare_with_attention(trace, trace.attention("encoder", 0), found, head=0, query=1)["rollout"].values
+    shares = attention_rollout(trace, answered).source.values
+    shares = shares.mean(axis=0) if model == "sentiment" else shares[row]
+    assert values == pytest.approx(shares / shares.sum(), abs=1e-6)
+
+
+def test_the_other_sentence_has_only_what_the_answer_says(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("translator")
+    trace = transformer.trace(checkpoint, SENTENCE, source_pads=1)
+    found = input_attributions(checkpoint, quantity_of(trace, row=2), n_steps=2)
+    target, source = compare_without_attention(found, "decoder"), compare_without_attention(found, "encoder")
+    assert target.positions == (0, 1, 2) and len(source.positions) == len(trace.source) - 1
+    assert tuple(measure.name for measure in target.measures) == ANSWER_MEASURES
+    total = sum(part["integrated_gradients"].values.sum() for part in (target, source))
+    assert total == pytest.approx(found.integrated.total, abs=1e-6)

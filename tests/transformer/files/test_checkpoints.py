@@ -1,4 +1,4 @@
-"""A checkpoint directory is read completely or refused, with a sentence about what does not fit."""
+"""A checkpoint and its snapshots are read completely, or a sentence says what does not fit."""
 
 from __future__ import annotations
 
@@ -7,18 +7,30 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as some
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import transformer
+from tests.conftest import ROOT
 from tests.transformer.tiny import random_model
 from transformer import CheckpointError, Tokenizer
-from transformer.files.checkpoints import _n_numbers, fingerprint, load_weights, save_weights
+from transformer.files import build
+from transformer.files.checkpoints import _n_numbers, fingerprint, load_weights, own_parameters, save_weights
+from transformer.files.once import once
+from transformer.files.snapshots import load_snapshot, quantise, snapshot, snapshot_file, snapshot_steps, write_snapshot
 
 SENTENCE = "The cat sat on the mat."
+KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
+EVERY_MODEL = pytest.mark.parametrize(
+    ("kind", "tied", "positions"), [*product(KINDS, (True, False), ("sinusoidal", "learned", "relative"))]
+)
 
 
 @pytest.fixture
@@ -38,14 +50,7 @@ def change_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], obj
     save_file(tensors, folder / "model.safetensors")
 
 
-def refused(folder: Path, message: str) -> None:
-    with pytest.raises(CheckpointError, match=message):
-        transformer.load(folder)
-
-
-@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only", "encoder-only"])
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative"])
+@EVERY_MODEL
 def test_a_saved_checkpoint_is_the_same_model(
     kind: str, tied: bool, positions: str, tiny_tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
@@ -79,13 +84,6 @@ def test_half_precision_on_disk_is_single_precision_in_memory(tiny_tokenizer: To
     for name, parameter in loaded.named_parameters():
         assert parameter.dtype == torch.float32
         assert torch.equal(parameter, model.get_parameter(name).half().float())
-
-
-def test_a_tied_matrix_is_written_once(tmp_path: Path) -> None:
-    save_weights(tmp_path / "model.safetensors", random_model())
-    names = load_file(tmp_path / "model.safetensors").keys()
-    assert not any("vocabulary_projection" in name for name in names)
-    assert sum("table.weight" in name for name in names) == 1
 
 
 def test_the_fingerprint_names_the_content(folder: Path, checkpoints_folder: Path) -> None:
@@ -127,105 +125,7 @@ def test_the_current_folder_has_its_own_name(folder: Path, monkeypatch: pytest.M
     assert transformer.load("..").name == "copy"
 
 
-def test_a_path_that_is_no_directory(folder: Path) -> None:
-    refused(folder / "nothing", "nothing is not a directory; a checkpoint is a directory with config.json")
-    refused(folder / "config.json", "config.json is not a directory")
-
-
-@pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_missing_file(file: str, folder: Path) -> None:
-    (folder / file).unlink()
-    refused(folder, f"lacks {file}; a checkpoint needs")
-
-
-@pytest.mark.parametrize("name", ["model.pt", "pytorch_model.bin", "model.pth", "model.pkl", "last.ckpt"])
-def test_a_pickle_is_refused_with_how_to_convert_it(name: str, folder: Path) -> None:
-    weights = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    torch.save(weights, folder / name)
-    refused(
-        folder, rf"holds {name}, a pickle, which may run any code.*safetensors.torch.save_file\(torch.load\('{name}'"
-    )
-
-
-def test_a_pickle_under_the_name_of_safetensors_is_not_opened(folder: Path) -> None:
-    class Bomb:
-        def __reduce__(self) -> tuple:
-            return (Path.touch, (folder / "exploded",))
-
-    torch.save({"weight": Bomb()}, folder / "model.safetensors")
-    refused(folder, "model.safetensors is not a complete safetensors file")
-    assert not (folder / "exploded").exists()
-
-
-@pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
-def test_truncated_weights(kept: float, folder: Path) -> None:
-    raw = (folder / "model.safetensors").read_bytes()
-    (folder / "model.safetensors").write_bytes(raw[: int(len(raw) * kept)])
-    refused(folder, "model.safetensors is not a complete safetensors file")
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff" * 64, b"{}", b"\x00" * 8])
-def test_weights_that_are_something_else(content: bytes, folder: Path) -> None:
-    (folder / "model.safetensors").write_bytes(content)
-    refused(folder, "model.safetensors")
-
-
-def test_truncated_config_and_tokenizer(folder: Path) -> None:
-    for file in ("tokenizer.json", "config.json"):
-        raw = (folder / file).read_text()
-        (folder / file).write_text(raw[: len(raw) // 2])
-        refused(folder, file)
-
-
-def test_a_config_that_is_wrong_is_named_once(folder: Path) -> None:
-    change_config(folder, n_heads=5)
-    refused(folder, "config.json: d_model is 32, which is not divisible by 5 heads")
-    (folder / "config.json").write_text("{")
-    with pytest.raises(CheckpointError, match="config.json is not valid JSON") as caught:
-        transformer.load(folder)
-    assert str(caught.value).count("config.json") == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"d_ff": 50}, r"feed_forward.input_projection.weight is \(48, 32\) in the file but \(50, 32\) by the config"),
-        ({"d_model": 64}, r"is \(400, 32\) in the file but \(400, 64\) by the config"),
-        ({"n_encoder_layers": 3}, r"it lacks encoder.layers.2.self_attention_norm.weight \(32,\)"),
-        ({"n_decoder_layers": 200}, r"it lacks decoder.layers.2.self_attention_norm.weight .*and \d+ more"),
-        ({"n_decoder_layers": 1}, r"it has an unknown decoder.layers.1.*and \d+ more"),
-        ({"positions": "learned"}, r"it lacks encoder.embedding.position_encoding.table \(96, 32\)"),
-        ({"tie_embeddings": True}, "it has an unknown decoder.embedding.table.weight"),
-        ({"norm": "post"}, "it has an unknown encoder.final_norm"),
-        ({"d_ff": 10**15}, r"it holds \d+ numbers but the config asks for 256000000000\d{6}"),
-        ({"d_model": 10**15}, r"it holds \d+ numbers but the config asks for 24000000000\d{21}"),
-    ],
-)
-def test_a_config_that_lies_about_the_shapes(change: dict, message: str, folder: Path) -> None:
-    change_config(folder, **change)
-    refused(folder, "model.safetensors does not fit its config.json: .*" + message)
-
-
-def test_a_config_whose_claims_no_matrix_bears_out_allocates_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A wide model of which only the table and the last feed-forward layer exist: 40 GB if it were built."""
-    width = 32_768
-    change_config(folder, d_model=width, d_ff=1, n_encoder_layers=1, n_decoder_layers=1, tie_embeddings=True)
-    few = {
-        "encoder.embedding.table.weight": torch.zeros(400, width, dtype=torch.float16),
-        "encoder.layers.0.feed_forward.input_projection.weight": torch.zeros(1, width, dtype=torch.float16),
-        "decoder.layers.0.feed_forward.input_projection.weight": torch.zeros(1, width, dtype=torch.float16),
-    }
-    save_file(few, folder / "model.safetensors")
-    monkeypatch.setattr("transformer.files.checkpoints.build_model", lambda config: pytest.fail("the model was built"))
-    refused(folder, r"it holds \d+ numbers but the config asks for 12\d{9}$")
-
-
-@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only", "encoder-only"])
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative"])
+@EVERY_MODEL
 def test_what_a_config_asks_for_is_about_what_its_model_holds(kind: str, tied: bool, positions: str) -> None:
     """The other differences: tied or sinusoidal tables on one side only, and an untied projection."""
     model = random_model(kind, vocabulary_size=400, tie_embeddings=tied, positions=positions)
@@ -234,31 +134,33 @@ def test_what_a_config_asks_for_is_about_what_its_model_holds(kind: str, tied: b
     assert held - table <= _n_numbers(model.config) <= held + table + encodings
 
 
-def test_a_vocabulary_that_does_not_fit_the_tokenizer_is_refused_with_both_numbers(folder: Path) -> None:
-    change_config(folder, vocabulary_size=401)
-    refused(folder, "the tokenizer has 400 entries but config.json says vocabulary_size 401")
+def test_a_tied_matrix_is_written_once_and_a_snapshot_has_eight_bits_for_matrices(tmp_path: Path) -> None:
+    save_weights(tmp_path / "weights", random_model())
+    write_snapshot(tmp_path / "snapshot", random_model(), 7)
+    for file in ("weights", "snapshot"):
+        tensors = load_file(tmp_path / file)
+        assert not any("vocabulary_projection" in name for name in tensors)
+        assert sum(name.endswith("table.weight") for name in tensors) == 1
+    types = {(tensor.ndim, tensor.dtype) for tensor in tensors.values()}
+    assert types == {(1, torch.float16), (2, torch.int8)}
+    with safe_open(tmp_path / "snapshot", framework="pt") as file:
+        assert file.metadata() == {"step": "7"}
 
 
-def test_another_padding_id_is_refused_with_both_numbers(folder: Path) -> None:
-    change_config(folder, pad_id=2)
-    refused(folder, "config.json says pad_id 2 but the tokenizer pads with 0")
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_numbers_that_are_not_finite(value: float, folder: Path) -> None:
-    change_weights(folder, lambda tensors: tensors["decoder.final_norm.bias"].__setitem__(3, value))
-    refused(folder, r"not finite \(NaN or infinite\) in decoder.final_norm.bias")
-
-
-def test_weights_that_do_not_fit_into_half_precision_are_not_written(tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", [float("nan"), 1e5])
+def test_weights_that_cannot_be_stored_are_not_written(value: float, tiny_tokenizer: Tokenizer, tmp_path: Path) -> None:
     model = random_model.__wrapped__(vocabulary_size=400)
     with torch.no_grad():
-        model.decoder.final_norm.bias[0] = 1e5
+        model.decoder.final_norm.bias[0] = value
+    problem = "not finite in|decoder.final_norm.bias is too large for half"
+    with pytest.raises(ValueError, match=problem):
+        write_snapshot(tmp_path / "a.safetensors", model, 0)
     with pytest.raises(ValueError, match=r"decoder.final_norm.bias.*half=False"):
-        transformer.save(tmp_path / "a", model, tiny_tokenizer)
-    assert not (tmp_path / "a" / "model.safetensors").exists()
-    transformer.save(tmp_path / "a", model, tiny_tokenizer, half=False)
-    assert transformer.load(tmp_path / "a").model.decoder.final_norm.bias[0] == 1e5
+        transformer.save(tmp_path, model, tiny_tokenizer)
+    assert not list(tmp_path.glob("*.safetensors"))
+    if value == 1e5:
+        transformer.save(tmp_path, model, tiny_tokenizer, half=False)
+        assert transformer.load(tmp_path).model.decoder.final_norm.bias[0] == 1e5
 
 
 def test_weights_alone(folder: Path) -> None:
@@ -278,9 +180,142 @@ def test_loading_imports_no_compiler(folder: Path) -> None:
     assert result.stdout.strip() == "False"
 
 
-@pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
-def test_the_device_may_be_named(device: str | torch.device, folder: Path) -> None:
-    assert transformer.load(folder, device=device).model.device.type == "cpu"
+# ---- snapshots, the model at earlier steps ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def snapshots(folder: Path) -> Path:
+    """A copy of the tiny translator with snapshots of steps 0 and 300."""
+    config = transformer.load(folder).config
+    for step in (300, 0):
+        write_snapshot(folder / snapshot_file(step), build.random_model(config, seed=step), step)
+    return folder
+
+
+def change_snapshot(
+    folder: Path, edit: Callable[[dict[str, torch.Tensor]], object], *, step: str | None = "300"
+) -> None:
+    file = folder / snapshot_file(300)
+    tensors = load_file(file)
+    edit(tensors)
+    save_file(tensors, file, metadata=None if step is None else {"step": step})
+
+
+@EVERY_MODEL
+def test_every_weight_is_off_by_at_most_half_a_scale(kind: str, tied: bool, positions: str, tmp_path: Path) -> None:
+    model = random_model(kind, tie_embeddings=tied, positions=positions)
+    write_snapshot(tmp_path / "a.safetensors", model, 12)
+    loaded = load_snapshot(tmp_path / "a.safetensors", model.config, step=12)
+    assert not loaded.training
+    kept = own_parameters(loaded)
+    for name, parameter in own_parameters(model).items():
+        assert kept[name].dtype == torch.float32
+        if parameter.ndim == 1:
+            assert torch.equal(kept[name], parameter.half().float()), name
+            continue
+        largest = parameter.abs().amax(dim=1, keepdim=True)
+        bound = largest / 127 * (1 + 2**-10) / 2  # the scale is a half-precision number, rounded up
+        assert ((kept[name] - parameter).abs() <= bound * (1 + 1e-5)).all(), name
+        assert (kept[name] != parameter).any(), name
+
+
+@given(some.lists(some.floats(-6e4, 6e4, width=32), min_size=1, max_size=6), some.integers(-40, 0))
+def test_no_row_is_clipped_however_small(row: list[float], power: int) -> None:
+    matrix = torch.tensor([row, [0.0] * len(row)]) * 2.0**power
+    numbers, scale = quantise(matrix)
+    assert numbers.dtype == torch.int8 and scale.dtype == torch.float16
+    assert numbers.min() >= -127
+    error = (numbers.double() * scale.double()[:, None] - matrix.double()).abs()
+    assert (error <= scale.double()[:, None] * (0.5 + 1e-5)).all()
+    assert not numbers[1].any() and scale[1] == 0
+
+
+def test_a_snapshot_is_half_the_size_of_a_checkpoint(tiny_checkpoint: Callable, tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    write_snapshot(tmp_path / "a.safetensors", checkpoint.model, 0)
+    stored = sum(tensor.nbytes for tensor in load_file(tmp_path / "a.safetensors").values())
+    whole = sum(tensor.nbytes for tensor in load_file(checkpoint.path / "model.safetensors").values())
+    assert stored < 0.62 * whole  # rows of 32 numbers: their scales take a sixteenth
+
+
+def test_the_steps_are_those_of_the_files_in_order(snapshots: Path) -> None:
+    for other in ("step-1.safetensors", "step-000700.safetensors.part", "notes.txt"):
+        (snapshots / "snapshots" / other).write_text("")
+    (snapshots / snapshot_file(1_234_567)).write_text("")
+    assert snapshot_steps(snapshots) == (0, 300, 1_234_567)
+    assert snapshot_steps(snapshots / "nothing") == ()
+
+
+def test_a_snapshot_is_traced_and_decodes_like_a_checkpoint(snapshots: Path) -> None:
+    checkpoint = transformer.load(snapshots)
+    first, later = (snapshot(checkpoint, step) for step in (0, 300))
+    assert first.config == later.config == checkpoint.config
+    assert later.tokenizer is checkpoint.tokenizer
+    texts = "The cat sat.", "Le chat."
+    one, two = (transformer.trace(moment, *texts).values("decoder.logits") for moment in (first, later))
+    assert one.shape == two.shape and (one != two).any()
+    assert transformer.decode(later, texts[0]).steps
+
+
+def test_every_step_has_a_fingerprint_of_its_own(snapshots: Path) -> None:
+    checkpoint = transformer.load(snapshots)
+    prints = {checkpoint.fingerprint, *(snapshot(checkpoint, step).fingerprint for step in (0, 300))}
+    assert len(prints) == 3
+    assert snapshot(checkpoint, 300).fingerprint in prints
+
+
+def test_a_step_that_is_not_there(snapshots: Path, tiny_checkpoint: Callable) -> None:
+    with pytest.raises(CheckpointError, match="has no snapshot of step 100; it has snapshots of steps 0, 300"):
+        snapshot(transformer.load(snapshots), 100)
+    with pytest.raises(CheckpointError, match="it has no snapshots"):
+        snapshot(tiny_checkpoint("bert"), 0)
+    with pytest.raises(CheckpointError, match="there is no snapshot"):
+        load_snapshot(snapshots / "nothing", random_model().config)
+
+
+MATRIX, VECTOR = "encoder.layers.0.feed_forward.input_projection.weight", "decoder.final_norm.bias"
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda t: t[VECTOR].__setitem__(3, float("nan")), rf"not finite \(NaN or infinite\) in {VECTOR}"),
+        (lambda t: t[f"{MATRIX}.scale"].__setitem__(3, float("inf")), rf"not finite .* in {MATRIX}"),
+        (lambda t: t.pop(VECTOR), rf"it lacks {VECTOR} \(32,\)"),
+        (lambda t: t.pop(f"{MATRIX}.scale"), r"\(48, 32\) needs 48 scales, one per row; it has None"),
+        (lambda t: t.update({f"{MATRIX}.scale": torch.ones(32).half()}), r"48 scales, one per row; it has \(32,\)"),
+        (lambda t: (t.pop(MATRIX), t.pop(f"{MATRIX}.scale")), rf"it lacks {MATRIX} \(48, 32\)"),
+        (lambda t: t.pop(MATRIX), f"has {MATRIX}.scale but no matrix that it belongs to"),
+        (lambda t: t.update(other=torch.ones(4).half()), r"unknown other \(4,\)"),
+        (lambda t: t.update({VECTOR: torch.ones(31).half()}), r"is \(31,\) in the file but \(32,\) by the config"),
+        (lambda t: t.update({MATRIX: t[MATRIX].half()}), rf"{MATRIX} \(48, 32\) is stored as F16, but .* as I8"),
+        (lambda t: t.update({VECTOR: t[VECTOR].float()}), rf"{VECTOR} \(32,\) is stored as F32, but .* as F16"),
+    ],
+)  # fmt: skip
+def test_contents_that_do_not_fit(edit: Callable, message: str, snapshots: Path) -> None:
+    change_snapshot(snapshots, edit)
+    with pytest.raises(CheckpointError, match=message):
+        snapshot(transformer.load(snapshots), 300)
+
+
+@pytest.mark.parametrize(
+    ("step", "message"),
+    [
+        (None, "does not say of which step it is"),
+        ("late", "does not say of which step it is .*'late'"),
+        ("0", "is a snapshot of step 0, not of step 300; was it renamed?"),
+    ],
+)
+def test_a_step_that_the_file_does_not_confirm(step: str | None, message: str, snapshots: Path) -> None:
+    change_snapshot(snapshots, lambda tensors: None, step=step)
+    with pytest.raises(CheckpointError, match=message):
+        snapshot(transformer.load(snapshots), 300)
+
+
+def test_a_snapshot_of_another_model_is_refused_before_anything_is_allocated(snapshots: Path) -> None:
+    config = transformer.ModelConfig(**{**transformer.load(snapshots).config.__dict__, "d_ff": 10**12})
+    with pytest.raises(CheckpointError, match=r"it holds \d+ numbers but the config asks for 256\d{12}$"):
+        load_snapshot(snapshots / snapshot_file(300), config)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -299,3 +334,66 @@ def test_a_model_on_a_gpu_traces_and_decodes_like_one_on_the_cpu(checkpoints_fol
             for strategy in (transformer.Greedy(5), transformer.Sample(seed=1), transformer.Beam(3)):
                 for edits in ((), (edit,)):
                     assert transformer.decode(there, SENTENCE, strategy, edits=edits).tokens
+
+
+# ---- before training ------------------------------------------------------------------------------------------------
+
+
+NAMES = ("en-fr", "gpt-en", "bert-en-pairs", "sentiment", "t5-small-tasks", "vit-digits")
+
+
+@pytest.mark.sample("name", of=2)
+@pytest.mark.parametrize("name", NAMES)
+def test_random_weights_are_those_that_a_training_with_the_seed_begins_with(name: str) -> None:
+    config = transformer.load(ROOT / "checkpoints" / name).config
+    state = torch.random.get_rng_state()
+    drawn = build.random_model(config, seed=7)
+    assert torch.equal(torch.random.get_rng_state(), state), "other threads use torch's generator"
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        expected = transformer.build_model(config).state_dict()
+    for weight, (key, value) in zip(drawn.state_dict().values(), expected.items(), strict=True):
+        assert torch.equal(weight, value), key
+    assert not drawn.training
+
+
+def test_another_seed_gives_other_weights(tiny_checkpoint) -> None:
+    checkpoint = tiny_checkpoint("tiny-gpt")
+    first, again, other = (transformer.untrained(checkpoint, seed=seed).model.state_dict() for seed in (0, 0, 1))
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert any(not torch.equal(first[key], other[key]) for key in first)
+
+
+def test_it_is_never_taken_for_the_trained_checkpoint(tiny_checkpoint) -> None:
+    checkpoint = tiny_checkpoint("tiny-translator")
+    drawn = [transformer.untrained(checkpoint, seed=seed) for seed in (0, 1)]
+    runs = {transformer.Run(one, "The cat.") for one in (checkpoint, *drawn)}
+    assert len({one.fingerprint for one in (checkpoint, *drawn)}) == len(runs) == 3
+    assert transformer.untrained(checkpoint).fingerprint == drawn[0].fingerprint
+    assert drawn[0].model is not checkpoint.model
+
+
+def test_a_third_party_model_has_no_untrained_one(guest) -> None:
+    with pytest.raises(ValueError, match="third-party"):
+        transformer.untrained(guest("hf-gpt2"))
+
+
+# ---- computed once --------------------------------------------------------------------------------------------------
+
+
+class Counted:
+    n_computed = 0
+
+    @once
+    def value(self) -> int:
+        """How often it was computed."""
+        self.n_computed += 1
+        return self.n_computed
+
+
+def test_it_is_computed_once_for_each_object() -> None:
+    first, second = Counted(), Counted()
+    assert (first.value, first.value, first.n_computed, second.n_computed) == (1, 1, 1, 0)
+    del first.__dict__["value"]
+    assert first.value == 2
+    assert Counted.value.__doc__ == "How often it was computed."

@@ -1,24 +1,31 @@
-"""An uploaded checkpoint is stored under its fingerprint, or refused with a sentence and not stored."""
+"""An uploaded checkpoint is stored under its fingerprint, or refused, as are false file names."""
 
 from __future__ import annotations
 
-import json
+import os
+import re
+import subprocess
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 
 import pytest
-import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors.torch import load, save
 
 import transformer
+from tests.conftest import ROOT
 from tests.foreign_checkpoints import foreign_checkpoint
+from tests.golden.hostile import FALSE_NAMES
 from tests.shipped import SHIPPED
+from tests.transformer.tiny import config
 from transformer import CheckpointError
 from transformer.files import layout
-from transformer.files.received_files import MAX_BYTES, is_received, receive
+from transformer.files.fetch import is_plain_name
+from transformer.files.received_files import FOREIGN_BYTES, MAX_BYTES, is_received, receive
+from transformer.files.snapshots import is_snapshot
+from transformer.training.recipe import Recipe
+from ui.compute import loading
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 
@@ -26,13 +33,6 @@ FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 @pytest.fixture
 def files(checkpoints_folder: Path) -> dict[str, bytes]:
     return {name: (checkpoints_folder / "tiny-gpt" / name).read_bytes() for name in FILES}
-
-
-def refused(files: dict[str, bytes], folder: Path, message: str) -> None:
-    with pytest.raises(CheckpointError, match=message) as caught:
-        receive(files, folder)
-    assert str(folder) not in str(caught.value)  # the server's folders must not be revealed
-    assert not folder.exists() or not list(folder.iterdir())
 
 
 def test_a_checkpoint_is_kept_under_its_fingerprint(
@@ -83,6 +83,7 @@ def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.sample("folder", of=4)
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
 def test_every_folder_that_ships_is_taken_with_all_that_lies_in_it(folder: Path, tmp_path: Path) -> None:
     """As a file dialog or a dropped folder sends it: with file names only."""
@@ -96,68 +97,11 @@ def test_a_folder_of_hugging_face_is_taken_as_it_is(name: str, tmp_path: Path) -
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     opened = transformer.load(receive(files, tmp_path / "kept"))
     assert opened.fingerprint == transformer.load(folder).fingerprint
-    refused({**files, "config.json": b'{"model_type": "theirs"}'}, tmp_path / "other", "'theirs'")
 
 
 def test_the_card_may_be_missing(files: dict[str, bytes], tmp_path: Path) -> None:
     del files["README.md"]
     assert transformer.load(receive(files, tmp_path)).card == ""
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["../model.safetensors", "/etc/passwd", "..", "", "a/config.json", "config.json\0", "CON", ".bashrc", "model.zip"],
-)
-def test_any_other_name_is_refused(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
-    refused({**files, name: b"x"}, tmp_path / "kept", "is not a file of a checkpoint")
-
-
-@pytest.mark.parametrize("name", ["model.pt", "pytorch_model.bin", "MODEL.PKL", "../../last.ckpt"])
-def test_a_pickle_is_refused_with_how_to_convert_it(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
-    refused({**files, name: b"\x80\x04."}, tmp_path / "kept", "is a pickle, which may run any code")
-
-
-@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
-def test_a_missing_file_is_named(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
-    del files[name]
-    refused(files, tmp_path / "kept", f"^{name} is missing")
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_that_is_too_large_is_refused(name: str, files: dict[str, bytes], tmp_path: Path) -> None:
-    class Huge(bytes):
-        def __len__(self) -> int:
-            return MAX_BYTES[name] + 1
-
-    refused({**files, name: Huge()}, tmp_path / "kept", rf"{name} has [\d,]+ bytes; at most [\d,]+ are accepted")
-
-
-def test_a_config_without_bounds_is_refused(files: dict[str, bytes], tmp_path: Path) -> None:
-    for change, message in (
-        ({"max_length": 65_536}, "max_length is 65536; at most 4096 is accepted"),
-        ({"d_model": 10**12}, "does not fit its config.json"),
-        ({"n_decoder_layers": 256}, "does not fit its config.json"),
-        ({"vocabulary_size": 10**9}, "the tokenizer has 400 entries"),
-    ):
-        config = json.dumps({**json.loads(files["config.json"]), **change}).encode()
-        refused({**files, "config.json": config}, tmp_path / "kept", message)
-    for config in (b"[" * 60_000, b"9" * 60_000, b"\xff", b"null", b""):
-        refused({**files, "config.json": config}, tmp_path / "kept", "^config.json")
-
-
-def test_weights_that_cannot_be_used_are_refused(files: dict[str, bytes], tmp_path: Path) -> None:
-    raw = files["model.safetensors"]
-    tensors = load(raw)
-    tensors["decoder.final_norm.bias"] = torch.full((24,), torch.nan)
-    huge_header = (2**62).to_bytes(8, "little") + raw[8:]
-    for content, message in (
-        (save(tensors), r"not finite \(NaN or infinite\) in decoder.final_norm.bias"),
-        (raw[: len(raw) // 2], "model.safetensors is not a complete safetensors file"),
-        (huge_header, "model.safetensors is not a complete safetensors file"),
-        (b"", "model.safetensors is not a complete safetensors file"),
-        (save({"a": torch.zeros(2)}), "does not fit its config.json"),
-    ):
-        refused({**files, "model.safetensors": content}, tmp_path / "kept", message)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -177,3 +121,47 @@ def test_bytes_changed_anywhere_are_a_checkpoint_or_a_sentence(
         assert str(tmp_path) not in str(error)
     else:
         transformer.trace(transformer.load(place), "Hello.", target="you")
+
+
+# ---- names ----------------------------------------------------------------------------------------------------------
+
+
+def is_plain(name: str) -> bool:
+    """Return whether Windows takes it for one file in the folder itself."""
+    path = PureWindowsPath(name)
+    odd = re.search(r'[<>:"|?*\\/\x00-\x1f]', name) or name in ("", "..") or name.endswith((".", " "))
+    return path.name == name and not path.is_reserved() and not odd
+
+
+def test_what_is_accepted_is_a_plain_name_everywhere() -> None:
+    assert all(is_plain(name) for name in (*MAX_BYTES, *FOREIGN_BYTES))
+    assert not any(map(is_plain, FALSE_NAMES))
+
+
+@pytest.mark.parametrize("name", FALSE_NAMES)
+def test_such_a_name_is_neither_fetched_nor_a_snapshot_nor_a_run(name: str) -> None:
+    assert not is_plain_name(name) and not is_snapshot(name)
+    with pytest.raises(ValueError, match="name is"):
+        Recipe(name=name, task="next-token", corpus="c", model=config("decoder-only"))
+
+
+@pytest.mark.parametrize("name", [r"..\en-fr", r"C:\checkpoints\en-fr", r"\\host\share", "en-fr:x", r"a\..\en-fr"])
+def test_an_address_that_names_a_path_names_no_checkpoint(checkpoints_folder: Path, name: str) -> None:
+    assert name not in loading.choosable_checkpoints(name)
+
+
+def test_folders_of_a_setting_are_divided_as_the_system_divides_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "pathsep", ";")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", r"C:\mine;D:\other")
+    assert [str(path) for path in loading.checkpoints_folders()] == [r"C:\mine", r"D:\other"]
+
+
+def test_the_repository_can_be_checked_out_on_windows() -> None:
+    """No name is invalid on Windows, and no two differ only in case."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no checkout")
+    files = listed.stdout.decode("utf-8").rstrip("\0").split("\0")
+    assert [file for file in files if not all(is_plain(part) for part in file.split("/"))] == []
+    assert len({file.casefold() for file in files}) == len(files)
+    assert max(map(len, files)) < 150, "with a folder of one's own in front, 260 characters are the end"

@@ -15,7 +15,7 @@ from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.files.names import resolve
 from transformer.files.snapshots import snapshot, snapshot_steps
 from transformer.files.trainer_folder import trainer_checkpoints, trainer_history, trainer_step
-from transformer.heads.sentence_through_training import development, training_steps
+from transformer.heads.sentence_through_training import training_steps
 
 LOG = [
     {"step": 500, "epoch": 1.0, "loss": 3.0, "grad_norm": 1.5, "learning_rate": 1e-3},
@@ -27,9 +27,9 @@ LOG = [
 ]
 
 
-def write_training(folder: Path, steps: tuple[int, ...] = (500, 1000, 1500)) -> Path:
+def write_training(folder: Path, steps: tuple[int, ...] = (500, 1000, 1500), kind: str = "hf-gpt2") -> Path:
     """Write checkpoints with different weights at each of ``steps``, the last one with its log."""
-    origin = foreign_checkpoint("hf-gpt2", folder / "origin")
+    origin = foreign_checkpoint(kind, folder / "origin")
     training = folder / "run"
     for step in steps:
         shutil.copytree(origin, place := training / f"checkpoint-{step}")
@@ -53,8 +53,7 @@ def test_the_folder_opens_as_its_last_checkpoint_with_the_earlier_ones_as_snapsh
     early = snapshot(checkpoint, 500)
     one, last = (next(model.parameters()) for model in (early.model, checkpoint.model))
     assert torch.allclose(3 * one, last) and early.fingerprint != checkpoint.fingerprint
-    moments = development(checkpoint, "The cat")
-    assert [moment.step for moment in moments] == [500, 1000, 1500]
+    assert training_steps(checkpoint) == (500, 1000, 1500)
     assert training_steps(transformer.load(training / "checkpoint-1000")) == (500, 1000)
 
 
@@ -78,6 +77,19 @@ def test_a_broken_or_a_different_earlier_checkpoint_is_one_sentence(training: Pa
     config.write_text(json.dumps({**fields, "layer_norm_epsilon": 0.5}))
     with pytest.raises(transformer.CheckpointError, match="^checkpoint-1000 is a model with another configuration"):
         snapshot(checkpoint, 1000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"), [("hf-gemma2", "attn_logit_softcapping", 4.0), ("hf-marian", "scale_embedding", False)]
+)
+def test_an_earlier_checkpoint_that_computes_otherwise_is_no_snapshot(
+    kind: str, name: str, value: object, tmp_path: Path
+) -> None:
+    training = write_training(tmp_path, (500, 1000), kind)
+    config = training / "checkpoint-500" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {name: value}))
+    with pytest.raises(transformer.CheckpointError, match="^checkpoint-500 is a model with another configuration"):
+        snapshot(transformer.load(training), 500)
 
 
 def test_the_log_is_read_by_step_and_what_is_no_number_is_left_out(training: Path) -> None:

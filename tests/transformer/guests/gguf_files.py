@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,40 +12,28 @@ import pytest
 import tokenizers
 import torch
 
-from transformer.guests.gguf import _CONFIGS, _NAMES, _t5_names
+from tests.transformer.guests.hugging_face import build
+from tests.transformer.text.foreign_folders import byte_level
 
 ARCHITECTURES = {
     **{"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3"},
     **{"gemma": "gemma", "gemma2": "gemma2", "gemma3_text": "gemma3", "t5": "t5", "bert": "bert"},
 }
-_LLAMA_NAMES = {
-    "model.embed_tokens": "token_embd",
-    "model.norm": "output_norm",
-    "lm_head": "output",
-    "input_layernorm": "attn_norm",
-    "self_attn.q_proj": "attn_q",
-    "self_attn.k_proj": "attn_k",
-    "self_attn.v_proj": "attn_v",
-    "self_attn.o_proj": "attn_output",
-    "self_attn.q_norm": "attn_q_norm",
-    "self_attn.k_norm": "attn_k_norm",
-    "post_attention_layernorm": "ffn_norm",
-    "mlp.gate_proj": "ffn_gate",
-    "mlp.up_proj": "ffn_up",
-    "mlp.down_proj": "ffn_down",
-}
 
 
 def converted(model: Any) -> dict[str, np.ndarray]:
     """Return the tensors of a Hugging Face model with llama.cpp's names and order."""
+    gguf = pytest.importorskip("gguf")
     config, found = model.config, {}
     architecture = ARCHITECTURES[config.model_type]
-    names = _names(architecture, config)
+    number = {name: number for number, name in gguf.MODEL_ARCH_NAMES.items()}[architecture]
+    n_layers = max(getattr(config, name, 0) for name in ("num_hidden_layers", "num_decoder_layers"))
+    names = gguf.get_tensor_name_map(number, n_layers)
     for name, tensor in model.state_dict().items():
-        plain, _, ending = name.rpartition(".")
-        theirs = _theirs(plain, names)
-        if theirs is None:
+        full = names.get_name(name.removeprefix("bert."), try_suffixes=(".weight", ".bias"))
+        if full is None:
             continue
+        theirs, _, ending = full.rpartition(".")
         tensor = tensor.float()
         if architecture == "llama" and theirs.endswith(("attn_q", "attn_k")):
             heads = config.num_attention_heads if theirs.endswith("q") else config.num_key_value_heads
@@ -56,38 +45,11 @@ def converted(model: Any) -> dict[str, np.ndarray]:
         if architecture == "gptneox" and theirs.endswith("attn_qkv"):
             heads = config.num_attention_heads
             tensor = tensor.reshape(heads, 3, -1, *tensor.shape[1:]).transpose(0, 1).reshape(tensor.shape)
-        found[f"{theirs}.{ending}"] = tensor.contiguous().numpy()
+        found[full] = tensor.contiguous().numpy()
     scaled = getattr(config, "scale_decoder_outputs", True)  # T5 1.1 keeps the two separate
     if scaled and np.array_equal(found.get("output.weight"), found["token_embd.weight"]):
         del found["output.weight"]
     return found
-
-
-def _names(architecture: str, config: Any) -> dict[str, str]:
-    """Return Hugging Face's module → llama.cpp's, with ``#`` for the number of a layer."""
-    ours = _t5_names(config.is_gated_act) if architecture == "t5" else _NAMES.get(architecture)
-    if ours is not None:
-        return {theirs: gguf for gguf, theirs in ours.items()} | {"lm_head": "output"}
-    return {
-        (hf if hf.startswith(("model", "lm_head")) else f"layers.#.{hf}"): (
-            gguf if hf.startswith(("model", "lm_head")) else f"blk.#.{gguf}"
-        )
-        for hf, gguf in _LLAMA_NAMES.items()
-    }
-
-
-def _theirs(plain: str, names: dict[str, str]) -> str | None:
-    import re
-
-    for prefix in ("", "model.", "transformer.", "gpt_neox.", "bert."):
-        if not plain.startswith(prefix):
-            continue
-        short = plain.removeprefix(prefix)
-        number = re.search(r"\.(\d+)\.", short)
-        pattern = re.sub(r"\.\d+\.", ".#.", short, count=1)
-        if pattern in names:
-            return names[pattern].replace("#", number[1] if number else "")
-    return None
 
 
 def keys_of(model: Any) -> dict[str, object]:
@@ -162,7 +124,6 @@ def write_gguf(
     """
     gguf = pytest.importorskip("gguf")
     architecture = ARCHITECTURES[model.config.model_type]
-    assert architecture in _CONFIGS
     writer = gguf.GGUFWriter(str(file), architecture)
     keys = keys_of(model) | {name.replace("__", "."): value for name, value in changes.items()}
     for name, value in {f"{architecture}.{name}": value for name, value in keys.items()}.items():
@@ -181,11 +142,16 @@ def write_gguf(
         else:
             kind = gguf.GGMLQuantizationType[packed]
             writer.add_tensor(name, gguf.quants.quantize(tensor, kind), raw_dtype=kind)
+    finish(writer)
+    return file
+
+
+def finish(writer: Any) -> None:
+    """Write what a writer of the library ``gguf`` has collected."""
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    return file
 
 
 def _add(writer: Any, name: str, value: object) -> None:
@@ -242,3 +208,19 @@ def token_keys(backend: tokenizers.Tokenizer, kind: str, **more: object) -> dict
             for name, code in zip(tokens, types, strict=True)
         ]
     return keys | {"tokens": tokens} | more
+
+
+def whole_gguf(
+    file: Path,
+    case: str = "gpt2",
+    *,
+    special: tuple[str, ...] = ("<|endoftext|>",),
+    template: str | None = None,
+    sizes: Mapping[str, object] | None = None,
+    **tokens: object,
+) -> Path:
+    """Write a tiny model with a tokenizer of bytes, to whose keys ``tokens`` adds."""
+    backend = byte_level(special=special)
+    keys = token_keys(backend, "gpt2", pre="gpt-2", **({"eos_token_id": 0} | tokens))
+    model = build(case, vocab_size=backend.get_vocab_size(), **(sizes or {}))
+    return write_gguf(file, model, tokens=keys, template=template)

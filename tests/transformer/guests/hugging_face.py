@@ -7,7 +7,6 @@ weights.
 from __future__ import annotations
 
 import copy
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,6 @@ _BART = {
     "decoder_ffn_dim": 50,
     "max_position_embeddings": 96,
 }
-_THREE_HEADS = {"encoder_attention_heads": 3, "decoder_attention_heads": 3}
 _MARIAN = {"pad_token_id": 96, "decoder_start_token_id": 96, "eos_token_id": 0, "forced_eos_token_id": 0}
 _T5 = {
     "vocab_size": VOCABULARY,
@@ -91,16 +89,14 @@ _LONG = {
     "original_max_position_embeddings": 16,
     "rope_theta": 500.0,
 }
-_QWEN2 = {**{name: value for name, value in _LLAMA.items() if name != "head_dim"}, "hidden_size": 60}
 _SEES = {"hidden_size": 16, "intermediate_size": 20, "num_hidden_layers": 1, "num_attention_heads": 2}
 _CAPPED = {"query_pre_attn_scalar": 24, "attn_logit_softcapping": 5.0, "final_logit_softcapping": 3.0}
 
-# name: (class of the model, class of the config, fields of the config)
-CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "gpt2": ("GPT2LMHeadModel", "GPT2Config", {**_GPT2, "n_inner": 50}),
+# name: (class of the model, fields of its config)
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "gpt2": ("GPT2LMHeadModel", {**_GPT2, "n_inner": 50}),
     "gpt2, scaled by layer, untied": (
         "GPT2LMHeadModel",
-        "GPT2Config",
         {
             **_GPT2,
             "scale_attn_by_inverse_layer_idx": True,
@@ -109,47 +105,33 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
             "activation_function": "gelu_pytorch_tanh",
         },
     ),
-    "bert": ("BertForMaskedLM", "BertConfig", {**_BERT, "hidden_act": "gelu_new"}),
-    "bert, pre-training": ("BertForPreTraining", "BertConfig", _BERT),
-    "bert, classes": ("BertForSequenceClassification", "BertConfig", {**_BERT, "num_labels": 3}),
-    "gpt-neox": ("GPTNeoXForCausalLM", "GPTNeoXConfig", {**_NEOX, "hidden_size": 48, "rotary_pct": 0.5}),
+    "bert": ("BertForMaskedLM", {**_BERT, "hidden_act": "gelu_new"}),
+    "bert, pre-training": ("BertForPreTraining", _BERT),
+    "bert, classes": ("BertForSequenceClassification", {**_BERT, "num_labels": 3}),
+    "gpt-neox": ("GPTNeoXForCausalLM", {**_NEOX, "hidden_size": 48, "rotary_pct": 0.5}),
     "gpt-neox, sequential": (
         "GPTNeoXForCausalLM",
-        "GPTNeoXConfig",
         {**_NEOX, "hidden_size": 48, "use_parallel_residual": False, "attention_bias": False},
     ),
-    "llama": ("LlamaForCausalLM", "LlamaConfig", _LLAMA),
+    "llama": ("LlamaForCausalLM", _LLAMA),
     "llama 3, biases": (
         "LlamaForCausalLM",
-        "LlamaConfig",
         {**_LLAMA, "attention_bias": True, "mlp_bias": True, "rope_parameters": _STRETCHED},
     ),
-    "llama, linear, tied": (
-        "LlamaForCausalLM",
-        "LlamaConfig",
-        {**_LLAMA, "tie_word_embeddings": True, "rope_parameters": _LINEAR},
-    ),
+    "llama, linear, tied": ("LlamaForCausalLM", {**_LLAMA, "tie_word_embeddings": True, "rope_parameters": _LINEAR}),
     "llama, dynamic": (
         "LlamaForCausalLM",
-        "LlamaConfig",
         {**_LLAMA, "rope_parameters": {"rope_type": "dynamic", "factor": 3.0, "rope_theta": 500.0}},
     ),
-    "llama, yarn": ("LlamaForCausalLM", "LlamaConfig", {**_LLAMA, "rope_parameters": _YARN}),
-    "llama, longrope": ("LlamaForCausalLM", "LlamaConfig", {**_LLAMA, "rope_parameters": _LONG}),
+    "llama, yarn": ("LlamaForCausalLM", {**_LLAMA, "rope_parameters": _YARN}),
+    "llama, longrope": ("LlamaForCausalLM", {**_LLAMA, "rope_parameters": _LONG}),
     "mistral, yarn": (
         "MistralForCausalLM",
-        "MistralConfig",
         {**_LLAMA, "sliding_window": 7, "rope_parameters": {**_YARN, "truncate": False, "attention_factor": 1.3}},
     ),
-    "qwen2, yarn": ("Qwen2ForCausalLM", "Qwen2Config", {**_QWEN2, "rope_parameters": _YARN}),
-    "qwen3, longrope": (
-        "Qwen3ForCausalLM",
-        "Qwen3Config",
-        {**_LLAMA, "rope_parameters": {**_LONG, "attention_factor": 0.8}},
-    ),
+    "qwen3, longrope": ("Qwen3ForCausalLM", {**_LLAMA, "rope_parameters": {**_LONG, "attention_factor": 0.8}}),
     "gemma 3, yarn and longrope": (
         "Gemma3ForCausalLM",
-        "Gemma3TextConfig",
         {
             **_LLAMA,
             "sliding_window": 20,
@@ -157,14 +139,9 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
             "rope_parameters": {"full_attention": _YARN, "sliding_attention": _LONG},
         },
     ),
-    "gpt-neox, yarn": (
-        "GPTNeoXForCausalLM",
-        "GPTNeoXConfig",
-        {**_NEOX, "hidden_size": 96, "rotary_pct": 0.5, "rope_parameters": _YARN},
-    ),
+    "gpt-neox, yarn": ("GPTNeoXForCausalLM", {**_NEOX, "hidden_size": 96, "rotary_pct": 0.5, "rope_parameters": _YARN}),
     "gpt-neox, longrope": (
         "GPTNeoXForCausalLM",
-        "GPTNeoXConfig",
         {
             **_NEOX,
             "hidden_size": 120,
@@ -172,10 +149,9 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
             "rope_scaling": {"type": "longrope", "factor": 8.0, **{n: v for n, v in _LONG.items() if n != "rope_type"}},
         },
     ),
-    "mistral": ("MistralForCausalLM", "MistralConfig", {**_LLAMA, "sliding_window": 7}),
+    "mistral": ("MistralForCausalLM", {**_LLAMA, "sliding_window": 7}),
     "qwen2": (
         "Qwen2ForCausalLM",
-        "Qwen2Config",
         {
             **{name: value for name, value in _LLAMA.items() if name != "head_dim"},
             "use_sliding_window": True,
@@ -183,74 +159,45 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
             "max_window_layers": 1,
         },
     ),
-    "qwen3": ("Qwen3ForCausalLM", "Qwen3Config", _LLAMA),
-    "gemma": ("GemmaForCausalLM", "GemmaConfig", _LLAMA),
-    "gemma 2": ("Gemma2ForCausalLM", "Gemma2Config", {**_LLAMA, **_CAPPED, "sliding_window": 6}),
+    "qwen3": ("Qwen3ForCausalLM", _LLAMA),
+    "gemma": ("GemmaForCausalLM", _LLAMA),
+    "gemma 2": ("Gemma2ForCausalLM", {**_LLAMA, **_CAPPED, "sliding_window": 6}),
     "gemma 3": (
         "Gemma3ForCausalLM",
-        "Gemma3TextConfig",
         {**_LLAMA, **_CAPPED, "sliding_window": 6, "sliding_window_pattern": 2},  # scores are not capped, logits are
     ),
     "gemma 3, with pictures": (
         "Gemma3ForConditionalGeneration",
-        "Gemma3Config",
         {
             "text_config": {**_LLAMA, "sliding_window": 6, "sliding_window_pattern": 2},
             "vision_config": _SEES,
             "mm_tokens_per_image": 4,
         },
     ),
-    "marian": (
-        "MarianMTModel",
-        "MarianConfig",
-        {**_BART, **_MARIAN, "scale_embedding": True, "activation_function": "swish"},
-    ),
-    "marian, odd width": ("MarianMTModel", "MarianConfig", {**_BART, **_MARIAN, "d_model": 21, **_THREE_HEADS}),
-    "bert, untied": ("BertForMaskedLM", "BertConfig", {**_BERT, "tie_word_embeddings": False}),
-    "gpt-neox, an odd share": (
-        "GPTNeoXForCausalLM",
-        "GPTNeoXConfig",
-        {**_NEOX, "hidden_size": 72, "rotary_pct": 0.25},
-    ),
-    "t5": ("T5ForConditionalGeneration", "T5Config", _T5),
-    "t5 1.1": (
-        "T5ForConditionalGeneration",
-        "T5Config",
-        {**_T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
-    ),
-}
-
-# cases that have no translation and open as guests
-GUEST_CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "m2m100, odd width": ("M2M100ForConditionalGeneration", "M2M100Config", {**_BART, "d_model": 21, **_THREE_HEADS}),
-    "bart": ("BartForConditionalGeneration", "BartConfig", _BART),
-    "bart, three tables": (
-        "BartForConditionalGeneration",
-        "BartConfig",
-        {**_BART, "scale_embedding": True, "tie_word_embeddings": False},
-    ),
-    "m2m100": ("M2M100ForConditionalGeneration", "M2M100Config", _BART),
-    "roberta": ("RobertaForMaskedLM", "RobertaConfig", {**_BERT, "hidden_act": "relu"}),
-    "roberta, classes": ("RobertaForSequenceClassification", "RobertaConfig", {**_BERT, "num_labels": 4}),
-    "distilbert": ("DistilBertForMaskedLM", "DistilBertConfig", _DISTILBERT),
+    "marian": ("MarianMTModel", {**_BART, **_MARIAN, "scale_embedding": True, "activation_function": "swish"}),
+    "t5": ("T5ForConditionalGeneration", _T5),
+    "t5 1.1": ("T5ForConditionalGeneration", {**_T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False}),
+    "m2m100": ("M2M100ForConditionalGeneration", _BART),
+    "roberta, classes": ("RobertaForSequenceClassification", {**_BERT, "num_labels": 4}),
+    "distilbert": ("DistilBertForMaskedLM", _DISTILBERT),
     "distilbert, classes": (
         "DistilBertForSequenceClassification",
-        "DistilBertConfig",
         {**_DISTILBERT, "num_labels": 2, "sinusoidal_pos_embds": True},
     ),
 }
 
 
 def build(case: str, *, seed: int = 0, **changes: Any) -> Any:
-    """Return one of ``CASES`` or ``GUEST_CASES`` with large random weights, eager, in ``eval()`` mode."""
+    """Return one of ``CASES`` with large random weights, eager, in ``eval()`` mode."""
     import transformers
 
-    model_class, config_class, values = (CASES | GUEST_CASES)[case]
+    name, values = CASES[case]
+    model_class = getattr(transformers, name)
     # a copy, because the config changes its arguments
-    config = getattr(transformers, config_class)(**copy.deepcopy({**values, **changes}))
+    config = model_class.config_class(**copy.deepcopy({**values, **changes}))
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
-        model = getattr(transformers, model_class)._from_config(config, attn_implementation="eager")
+        model = model_class._from_config(config, attn_implementation="eager")
         for name, parameter in model.named_parameters():
             if parameter.dim() > 1:
                 parameter.normal_(0, 1.5 / parameter.shape[-1] ** 0.5)
@@ -262,14 +209,9 @@ def build(case: str, *, seed: int = 0, **changes: Any) -> Any:
     return model.eval()
 
 
-@cache
-def _saved(case: str, folder: Path) -> Any:
+def saved(case: str, folder: Path) -> Any:
+    """Write the model of a case into ``folder``, and return it as Hugging Face reads it back."""
     import transformers
 
     build(case).save_pretrained(folder)
     return getattr(transformers, CASES[case][0]).from_pretrained(folder, attn_implementation="eager").eval()
-
-
-def saved(case: str, folder: Path) -> Any:
-    """Write the model of a case into ``folder``, and return it as Hugging Face reads it back."""
-    return _saved(case, folder)

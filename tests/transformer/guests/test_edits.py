@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-import transformers
 from torch import Tensor
 
 import transformer
+from tests.transformer.guests.their_numbers import their_model
 from transformer import Checkpoint, ablate_head, scale_head
 from transformer.probes import Edit
 from transformer.runs.edits import mean_ablate_head
@@ -37,10 +35,7 @@ GATED = {
 
 def replayed(checkpoint: Checkpoint, layer: str, change: Callable[[Tensor], Tensor]) -> np.ndarray:
     """Return Hugging Face's logits with ``change`` applied to the input of the linear layer ``layer``."""
-    architecture = json.loads((checkpoint.path / "config.json").read_text())["architectures"][0]
-    model: Any = (
-        getattr(transformers, architecture).from_pretrained(checkpoint.path, attn_implementation="eager").eval()
-    )
+    model = their_model(checkpoint)
     model.get_submodule(layer).register_forward_pre_hook(lambda _, inputs: (change(inputs[0]),))
     found = traced(checkpoint)
     asked = {"input_ids": torch.tensor([(found.source or found.target).ids])}
@@ -63,12 +58,13 @@ def same(checkpoint: Checkpoint, edit: Edit, layer: str, change: Callable[[Tenso
 
 
 @pytest.mark.slow
+@pytest.mark.sample("name", of=2)
 @pytest.mark.parametrize("name", OUTPUTS)
 @pytest.mark.parametrize("what", ["zero", "mean", "double"])
 def test_an_edited_head_is_an_edited_slice_of_what_their_output_projection_reads(
-    family: Callable, name: str, what: str
+    guest: Callable, name: str, what: str
 ) -> None:
-    checkpoint = family(name)
+    checkpoint = guest(name)
     stack, kind, output = OUTPUTS[name]
     width = traced(checkpoint).values(f"{stack}.layers.{LAYER}.{kind}_attention.context").shape[-1]
 
@@ -93,10 +89,10 @@ def test_an_edited_head_is_an_edited_slice_of_what_their_output_projection_reads
 
 
 @pytest.mark.parametrize("name", GATED)
-def test_a_silenced_unit_of_a_gated_layer_is_a_zero_that_their_last_matrix_reads(family: Callable, name: str) -> None:
+def test_a_silenced_unit_of_a_gated_layer_is_a_zero_that_their_last_matrix_reads(guest: Callable, name: str) -> None:
     def silenced(units: Tensor) -> Tensor:  # [batch, position, unit]
         return torch.cat((units[..., :UNIT], torch.zeros_like(units[..., :1]), units[..., UNIT + 1 :]), dim=-1)
 
     stack, last = GATED[name]
     edit = Edit(f"{stack}.layers.{LAYER}.feed_forward.hidden", silenced, f"no unit {UNIT}")
-    same(family(name), edit, last, silenced)
+    same(guest(name), edit, last, silenced)

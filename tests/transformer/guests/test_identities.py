@@ -15,10 +15,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.foreign_checkpoints import any_checkpoint
 from tests.nights import by_day
-from tests.transformer.guests import tiny_guests
-from tests.transformer.guests.tiny_guests import _DECODER, _GROUPED, _SIZES, _T5, guest_checkpoint
-from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
+from tests.transformer.guests.tiny_guests import GUESTS, MORE
+from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS
 from transformer import Checkpoint, load
 from transformer.errors import NotExposedError
 from transformer.guests.agreement import _their_pass
@@ -28,71 +28,7 @@ from transformer.probes import record
 pytest.importorskip("transformers")
 TABLE = Path(__file__).resolve().parents[3] / "docs" / "identities.md"
 COLUMNS = ("maps", "streams", "values", "sums", "logits")
-_HEADS = {**_GROUPED, "head_dim": 8}
-_RELATIVE = {**_SIZES, "relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
-_GPT = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
-_EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
-_MAMBA = {"mamba_d_ssm": 32, "mamba_n_heads": 4, "mamba_d_head": 8, "mamba_d_state": 8, "mamba_chunk_size": 8}
-ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "bert": ("BertForMaskedLM", _SIZES),
-    "big_bird": ("BigBirdForMaskedLM", {**_SIZES, "attention_type": "original_full"}),
-    "deberta": ("DebertaForMaskedLM", _RELATIVE),
-    "deberta-v2": ("DebertaV2ForMaskedLM", _RELATIVE),
-    "roformer": ("RoFormerForMaskedLM", {**_SIZES, "embedding_size": 32}),
-    "convbert": ("ConvBertForMaskedLM", {**_SIZES, "embedding_size": 32}),
-    "rembert": ("RemBertForMaskedLM", {**_SIZES, "input_embedding_size": 16, "output_embedding_size": 24}),
-    "xmod": (
-        "XmodForMaskedLM",
-        {**_SIZES, "max_position_embeddings": 66, "languages": ["en_XX"], "default_language": "en_XX"},
-    ),
-    "esm": ("EsmForMaskedLM", {**_SIZES, "max_position_embeddings": 66, "position_embedding_type": "rotary"}),
-    "eurobert": ("EuroBertForMaskedLM", _SIZES),
-}
-DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "gpt2": ("GPT2LMHeadModel", _GPT),
-    "llama": ("LlamaForCausalLM", _GROUPED),
-    "qwen2": ("Qwen2ForCausalLM", _GROUPED),
-    "qwen3": ("Qwen3ForCausalLM", _HEADS),
-    "gemma": ("GemmaForCausalLM", _HEADS),
-    "gemma2": ("Gemma2ForCausalLM", {**_HEADS, "sliding_window": 5}),
-    "gemma3_text": ("Gemma3ForCausalLM", {**_HEADS, "sliding_window": 5}),
-    "mistral": ("MistralForCausalLM", {**_GROUPED, "sliding_window": 5}),
-    "gpt_neox": ("GPTNeoXForCausalLM", _SIZES),
-    "doge": ("DogeForCausalLM", _HEADS),
-    "gpt_neox_japanese": ("GPTNeoXJapaneseForCausalLM", {**_SIZES, "intermediate_multiple_size": 2}),
-    "bloom, stream after the norm": (
-        "BloomForCausalLM",
-        {"hidden_size": 32, "n_layer": 2, "n_head": 4, "apply_residual_connection_post_layernorm": True},
-    ),
-    "granitemoe": ("GraniteMoeForCausalLM", {**_GROUPED, **_EXPERTS}),
-    "granitemoeshared": (
-        "GraniteMoeSharedForCausalLM",
-        {**_GROUPED, **_EXPERTS, "shared_intermediate_size": 24, "residual_multiplier": 0.5},
-    ),
-    "falcon_h1": ("FalconH1ForCausalLM", {**_GROUPED, **_MAMBA}),
-    "mpt": ("MptForCausalLM", {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_seq_len": 64}),
-    "biogpt": ("BioGptForCausalLM", _SIZES),
-    "ctrl": ("CTRLLMHeadModel", {**_GPT, "dff": 48}),
-    "openai-gpt": ("OpenAIGPTLMHeadModel", _GPT),
-    "exaone4": ("Exaone4ForCausalLM", {**_GROUPED, "sliding_window": 5}),
-    "helium": ("HeliumForCausalLM", _HEADS),
-    "apertus": ("ApertusForCausalLM", _GROUPED),
-}
-WRITERS: dict[str, tuple[str, dict[str, Any]]] = {
-    "t5": ("T5ForConditionalGeneration", _T5),
-    "umt5": ("UMT5ForConditionalGeneration", _T5),
-    "switch_transformers": (
-        "SwitchTransformersForConditionalGeneration",
-        {**_T5, "num_experts": 4, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
-    ),
-    "plbart": ("PLBartForConditionalGeneration", _DECODER),
-    "nllb-moe": (
-        "NllbMoeForConditionalGeneration",
-        {**_DECODER, "num_experts": 4, "encoder_sparse_step": 2, "decoder_sparse_step": 2},
-    ),
-}
-MORE = {**ENCODERS, **DECODERS, **WRITERS}
-TYPES = (*tiny_guests.GUESTS, *MORE, *IMAGE_GUESTS)
+TYPES = (*GUESTS, *MORE, *IMAGE_GUESTS)
 BY_DAY = ("phi", "bloom", "gpt_oss", "modernbert", "mbart", "deberta", "gemma3_text", "granitemoeshared", "t5", "vit")
 
 
@@ -100,21 +36,6 @@ def equals_theirs(ours: Tensor, theirs: Tensor) -> bool:
     """Whether two tensors of the same shape differ by rounding only."""
     bound = 2e-5 * float(theirs.abs().max()) + 1e-7
     return ours.shape == theirs.shape and float((ours - theirs).abs().max()) <= bound
-
-
-def write(kind: str, folder: Path) -> Path:
-    """Write the tiny checkpoint of a type."""
-    if kind in IMAGE_GUESTS:
-        return image_checkpoint(kind, folder)
-    with pytest.MonkeyPatch.context() as patch:
-        for kinds, more in (
-            (tiny_guests.ENCODERS, ENCODERS),
-            (tiny_guests.WRITERS, WRITERS),
-            (tiny_guests.GUESTS, MORE),
-        ):
-            for name, made in more.items():
-                patch.setitem(kinds, name, made)
-        return guest_checkpoint(kind, folder)
 
 
 def identities(checkpoint: Checkpoint) -> dict[str, str]:
@@ -198,7 +119,7 @@ def table_of(found: dict[str, dict[str, str]]) -> Iterator[str]:
 
 @pytest.mark.parametrize("kind", by_day(TYPES, BY_DAY))
 def test_what_is_recorded_adds_up_as_in_its_own_code(kind: str, tmp_path: Path) -> None:
-    found = identities(load(write(kind, tmp_path)))
+    found = identities(load(any_checkpoint(kind, tmp_path)))
     lines = TABLE.read_text(encoding="utf-8").splitlines()
     reasons = {line[2]: line[5:].removesuffix(".") for line in lines if line.startswith("- ")}
     row = next(line for line in lines if line.startswith(f"| `{kind}` |"))
@@ -213,7 +134,7 @@ def test_the_table_has_every_type() -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as temporary:
-        rows = {kind: identities(load(write(kind, Path(temporary)))) for kind in TYPES}
+        rows = {kind: identities(load(any_checkpoint(kind, Path(temporary)))) for kind in TYPES}
     before = TABLE.read_text(encoding="utf-8").split("| `model_type`")[0]
     TABLE.write_text(before + "\n".join(table_of(rows)) + "\n", encoding="utf-8")
     sys.exit(0)

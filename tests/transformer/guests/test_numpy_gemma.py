@@ -87,11 +87,11 @@ def by_hand(folder: Path, ids: list[int]) -> dict[str, np.ndarray]:
     return {**seen, "decoder.logits": final * np.tanh(logits / final)}
 
 
-def test_windows_and_soft_caps_are_those_of_the_formulas(family: Callable, families_folder: Path) -> None:
-    checkpoint = family("hf-gemma2")
+def test_windows_and_soft_caps_are_those_of_the_formulas(guest: Callable) -> None:
+    checkpoint = guest("hf-gemma2")
     trace = transformer.trace(checkpoint, "The cat sat on the mat, and the dog slept under the old table.")
     ids = list(trace.target.ids)
-    expected = by_hand(families_folder / "hf-gemma2", ids)
+    expected = by_hand(checkpoint.path, ids)
     windowed, whole = (expected[f"decoder.layers.{layer}.self_attention.allowed"] for layer in (0, 1))
     assert len(ids) > 20 and windowed.sum() < whole.sum(), "the text is longer than the window"
     for name, wanted in expected.items():

@@ -11,10 +11,11 @@ import torch
 
 import transformer
 from tests.transformer.guests.hugging_face import build
-from tests.transformer.guests.their_numbers import compare
+from tests.transformer.guests.their_numbers import TOLERANCE, equals_theirs
 from tests.transformer.text.foreign_folders import theirs, word_piece, write
 from transformer.errors import CheckpointError
 from transformer.layers.embedding_space import parts_of_cosine, pooled_tokens
+from transformer.layers.gradient_step import training_step
 from transformer.predictions.answer_probabilities import prediction_rows
 
 TEXTS = ("The cat sat on the mat.", "A dog lies in the sun, and sleeps.")
@@ -65,7 +66,7 @@ def test_its_vectors_are_those_of_hugging_face(tmp_path: Path, case: str, poolin
     assert parts.sum() == pytest.approx(float(torch.cosine_similarity(*vectors, dim=0)), abs=1e-6)
     if kind == "first":
         assert np.count_nonzero(parts) == 1
-    assert all(row.agrees for row in compare(checkpoint, lengths=(1, 9)))
+    assert all(equals_theirs(checkpoint.model, model, length, tolerance=TOLERANCE) for length in (1, 9))
 
 
 def test_padding_is_not_in_the_vector(tmp_path: Path) -> None:
@@ -81,3 +82,10 @@ def test_another_way_to_make_a_vector_is_refused(tmp_path: Path, pooling: dict) 
     saved(tmp_path, pooling=pooling)
     with pytest.raises(CheckpointError, match="computes the vector of a sentence by"):
         transformer.load(tmp_path)
+
+
+def test_it_has_no_loss_to_train_on(tmp_path: Path) -> None:
+    saved(tmp_path)
+    trace = transformer.trace(transformer.load(tmp_path), "The cat sat.")
+    with pytest.raises(transformer.InputError, match="no output head"):
+        training_step(trace, stack="encoder")

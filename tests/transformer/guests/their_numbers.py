@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
@@ -13,7 +12,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from transformer import Checkpoint
+from transformer import Checkpoint, ModelConfig, Trace
+from transformer.models import Model
 from transformer.pictures.image_files import image_text, read_image
 from transformer.probes import record
 from transformer.runs.inputs import source_tensor
@@ -22,69 +22,22 @@ TOLERANCE = 1e-4  # for a sum of thousands of products in another order
 SIZES = ((97, 61), (61, 97), (224, 224), (500, 40))  # width and height of the random images
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Largest differences for one input; without logits, those of the sentence vector or the last vectors."""
-
-    length: int
-    logits: float
-    attention: float
-    pixels: float = 0.0
-
-    @property
-    def largest(self) -> float:
-        return max(self.logits, self.attention, self.pixels)
-
-    @property
-    def agrees(self) -> bool:
-        return self.largest <= TOLERANCE
-
-
 def their_model(checkpoint: Checkpoint) -> Any:
     import transformers
 
-    named = json.loads((checkpoint.path / "config.json").read_text())["architectures"][0]  # the whole of two towers
-    model_class = getattr(transformers, named if checkpoint.config.reads_images else checkpoint.config.architecture)
-    return model_class.from_pretrained(checkpoint.path, attn_implementation="eager", dtype=torch.float32).eval()
+    path, name, given = checkpoint.path, checkpoint.config.architecture, {}
+    if path.is_file():  # GGUF
+        path, given = path.parent, {"gguf_file": path.name}
+    elif checkpoint.config.reads_images:  # the whole of two towers
+        name = json.loads((path / "config.json").read_text())["architectures"][0]
+    model_class = getattr(transformers, name)
+    return model_class.from_pretrained(path, attn_implementation="eager", dtype=torch.float32, **given).eval()
 
 
-def compare(checkpoint: Checkpoint, *, lengths: tuple[int, ...] = (1, 9, 33)) -> list[Comparison]:
-    """Compare logits and every map on random texts."""
-    theirs = their_model(checkpoint)
-    return [_compare(checkpoint, theirs, length) for length in lengths]
-
-
-def _compare(checkpoint: Checkpoint, theirs: Any, length: int) -> Comparison:
-    inputs = _texts(checkpoint, length)
-    asked = dict(zip(("input_ids", "decoder_input_ids"), inputs, strict=False))
-    with torch.inference_mode(), record() as recording:
-        logits = checkpoint.model(*inputs)
-        expected = theirs(**asked, attention_mask=torch.ones_like(inputs[0]), output_attentions=True)
-    if checkpoint.config.encodes_sentences:
-        hidden = expected.last_hidden_state  # [batch, position, model]
-        ways = {"mean": hidden.mean(dim=1), "first": hidden[:, 0], "max": hidden.amax(dim=1)}
-        wanted = ways[checkpoint.config.pooling]
-    else:
-        wanted = expected["logits"]
-    maps = [_largest(recording.tensors[name], weights) for name, weights in maps_of(checkpoint, expected)]
-    return Comparison(length, _largest(logits, wanted), max(maps))
-
-
-def _texts(checkpoint: Checkpoint, length: int) -> list[Tensor]:
-    """Return random ids of text, [1, ``length``] per stack; a decoder beside an encoder begins as usual."""
-    generator = torch.Generator().manual_seed(length)
-    words = torch.tensor([id for id in range(checkpoint.config.vocabulary_size) if id not in checkpoint.special])
-    draw = [words[torch.randint(len(words), (1, length), generator=generator)] for _ in range(2)]
-    if checkpoint.config.kind != "encoder-decoder":
-        return draw[:1]
-    draw[1][0, 0] = checkpoint.framing.answer[0]
-    return draw
-
-
-def maps_of(checkpoint: Checkpoint, expected: Any) -> Iterator[tuple[str, Tensor]]:
+def maps_of(config: ModelConfig, expected: Any) -> Iterator[tuple[str, Tensor]]:
     """Yield the maps of an output of ``transformers`` under our names."""
-    if checkpoint.config.kind != "encoder-decoder":
-        stack = "encoder" if checkpoint.config.has_encoder else "decoder"
+    if config.kind != "encoder-decoder":
+        stack = "encoder" if config.has_encoder else "decoder"
         named = {f"{stack}.layers.{{}}.self_attention.weights": expected.attentions}
     else:
         named = {
@@ -97,6 +50,75 @@ def maps_of(checkpoint: Checkpoint, expected: Any) -> Iterator[tuple[str, Tensor
             yield name.format(index), weights
 
 
+def padded_texts(config: ModelConfig, length: int, *, start: int = 0) -> tuple[list[Tensor], dict[str, Tensor]]:
+    """Return two random texts as our inputs and as theirs; an encoder's second one ends in padding.
+
+    ``start`` is the token with which a decoder beside an encoder begins.
+    """
+    generator = torch.Generator().manual_seed(length)
+    ids = torch.randint(5, config.vocabulary_size - 2, (2, length), generator=generator)
+    real = torch.ones_like(ids)
+    if config.has_encoder and length > 4:
+        ids[1, -2:], real[1, -2:] = config.pad_id, 0
+    if config.kind != "encoder-decoder":
+        return [ids], {"input_ids": ids, "attention_mask": real}
+    target = torch.randint(5, config.vocabulary_size - 2, (2, max(1, length - 2)), generator=generator)
+    target[:, 0] = start
+    return [ids, target], {"input_ids": ids, "attention_mask": real, "decoder_input_ids": target}
+
+
+def _pooled(hidden: Tensor, real: Tensor, way: str) -> Tensor:
+    """Return vectors, [text, channel], of hidden states, [text, position, channel], without padding."""
+    vectors = [text[kept] for text, kept in zip(hidden, real, strict=True)]
+    ways = {"mean": lambda each: each.mean(dim=0), "first": lambda each: each[0], "max": lambda each: each.amax(dim=0)}
+    return torch.stack([ways[way](each) for each in vectors])
+
+
+def equals_theirs(model: Model, theirs: Any, length: int, *, start: int = 0, tolerance: float = 2e-5) -> int:
+    """Check the output and every map of two texts against the model's own code; return how many maps.
+
+    float32 rounds a score of 25 (mT5, whose scores are not scaled) to multiples of 2e-6. A sum in another order moves
+    it by one or two of these, and a weight by as much.
+    """
+    config = model.config
+    inputs, asked = padded_texts(config, length, start=start)
+    with torch.inference_mode():
+        with record() as recording:
+            logits = model(*inputs)
+        assert torch.equal(logits, model(*inputs)), "a recording changes nothing"
+        expected = theirs(**asked, output_attentions=True)
+    real, maps = asked["attention_mask"].bool(), dict(maps_of(config, expected))
+    wanted = expected.get("prediction_logits", expected.get("logits"))
+    if config.pooling:
+        wanted = _pooled(expected.last_hidden_state, real, config.pooling)
+    elif config.kind == "encoder-only" and not config.n_classes:
+        logits, wanted = logits[real], wanted[real]
+    assert (logits - wanted).abs().max() <= tolerance * max(1.0, float(wanted.abs().max())), length
+    for name, weights in maps.items():
+        shown, scores = recording.tensors[name], recording.tensors[name.replace("weights", "scores")]
+        if name.startswith("encoder"):  # the attention of padding is meaningless
+            shown, weights = shown.transpose(1, 2)[real], weights.transpose(1, 2)[real]
+        rounded = 2 * 2**-23 * float(scores[scores > -1e30].abs().max())
+        assert (shown - weights).abs().max() <= max(tolerance, rounded), (name, length)
+    assert len(maps) == sum(name.endswith("attention.weights") for name in recording.tensors)
+    return len(maps)
+
+
+def check_trace(found: Trace, **asked: Tensor) -> None:
+    """Check the logits and every map of a trace; ``asked`` is given to their model beside its ids."""
+    given = {"input_ids": torch.tensor([(found.source or found.target).ids])}
+    if found.source and found.target:
+        given["decoder_input_ids"] = torch.tensor([found.target.ids])
+    with torch.no_grad():
+        expected = their_model(found.checkpoint)(**given, **asked, output_attentions=True)
+    config = found.checkpoint.config
+    logits = "classifier.logits" if config.n_classes else f"{found.stacks[-1]}.logits"
+    theirs = expected.get("prediction_logits", expected.get("logits"))  # the former beside a next-sentence head
+    np.testing.assert_allclose(found.values(logits), theirs[0].numpy(), atol=2e-5)
+    for name, weights in maps_of(config, expected):
+        np.testing.assert_allclose(found.values(name), weights[0].numpy(), atol=2e-5, err_msg=name)
+
+
 def image_of_noise(width: int, height: int) -> str:
     """Return the text of a random image, of blocks that survive a change of size."""
     blocks = np.random.default_rng(width).integers(0, 255, (8, 8, 3), dtype=np.uint8)
@@ -105,30 +127,28 @@ def image_of_noise(width: int, height: int) -> str:
     return image_text(file.getvalue())
 
 
-def compare_images(checkpoint: Checkpoint) -> list[Comparison]:
-    """Compare pixels, every map, and logits or last vectors on random images."""
-    theirs = their_model(checkpoint)
-    return [_compare_image(checkpoint, theirs, image_of_noise(*size)) for size in SIZES]
-
-
-def _compare_image(checkpoint: Checkpoint, theirs: Any, image: str) -> Comparison:
+def images_equal_theirs(checkpoint: Checkpoint, *, tolerance: float = 0.0) -> None:
+    """Check pixels, every map, and logits or last vectors of random images."""
     import transformers
 
-    ids = source_tensor(checkpoint, image)
-    processor = transformers.AutoImageProcessor.from_pretrained(checkpoint.path, local_files_only=True, backend="pil")
-    pixels = torch.from_numpy(np.asarray(processor(read_image(image))["pixel_values"]))
+    config, theirs = checkpoint.config, their_model(checkpoint)
     tower = theirs if theirs.main_input_name == "pixel_values" else theirs.vision_model
-    with torch.inference_mode():
-        with record(names={name for name in checkpoint.model.probes if name.endswith("attention.weights")}) as maps:
-            hidden = checkpoint.model.encode(ids)
-        expected = tower(pixel_values=pixels, output_attentions=True)
-        if checkpoint.config.n_classes:
-            output = _largest(checkpoint.model.classify(hidden, ids), expected.logits)
-        else:
-            output = _largest(hidden, expected.last_hidden_state)
-    read = _largest(checkpoint.config.image.preprocessing.pixels(read_image(image)), pixels[0])
-    differences = [_largest(maps.tensors[name], weights) for name, weights in maps_of(checkpoint, expected)]
-    return Comparison(ids.shape[1], output, max(differences), read)
+    processor = transformers.AutoImageProcessor.from_pretrained(checkpoint.path, local_files_only=True, backend="pil")
+    for size in SIZES:
+        text = image_of_noise(*size)
+        ids, image = source_tensor(checkpoint, text), read_image(text)
+        pixels = torch.from_numpy(np.asarray(processor(image)["pixel_values"]))
+        with torch.inference_mode():
+            with record(names={name for name in checkpoint.model.probes if name.endswith("attention.weights")}) as maps:
+                shown = checkpoint.model.encode(ids)
+            expected = tower(pixel_values=pixels, output_attentions=True)
+            wanted = expected.last_hidden_state if not config.n_classes else expected.logits
+            shown = checkpoint.model.classify(shown, ids) if config.n_classes else shown
+        assert _largest(config.image.preprocessing.pixels(image), pixels[0]) <= 1e-6, size
+        assert _largest(shown, wanted) <= tolerance, size
+        named = dict(maps_of(config, expected))
+        assert len(named) == len(maps.tensors)
+        assert all(_largest(maps.tensors[name], weights) <= tolerance for name, weights in named.items()), size
 
 
 def _largest(ours: Tensor, theirs: Tensor) -> float:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.transformer.guests.tiny_guests import Made, network
 from tests.transformer.text.foreign_folders import byte_level
 
 _SIZES = {
@@ -55,24 +56,20 @@ IMAGE_GUESTS: dict[str, tuple[str, dict[str, Any], tuple[str, dict[str, Any]], t
         ("[CLS]", "[DIST]"),
     ),
 }
-
-
-def network(kind: str) -> Any:
-    """Return a tiny model of ``transformers`` with random weights, large enough that no map is flat."""
-    import torch
-    import transformers
-
-    name, fields, _, _ = IMAGE_GUESTS[kind]
-    model_class = getattr(transformers, name)
-    torch.manual_seed(0)
-    model = model_class(model_class.config_class(**fields))
-    with torch.no_grad():
-        for parameter_name, parameter in model.named_parameters():
-            if parameter.ndim > 1 and parameter.numel() > 1:
-                parameter.normal_(std=0.25)
-            elif "norm" not in parameter_name.lower() and "lambda" not in parameter_name and parameter.ndim:
-                parameter.normal_(std=0.1)
-    return model.eval()
+_CLASSES = {"id2label": {0: "cat", 1: "dog"}}
+# Classifiers in no list, whose images are prepared as those of "vit": class and config
+IMAGE_CLASSIFIERS: dict[str, Made] = {
+    "beit": ("BeitForImageClassification", {**_SIZES, **_CLASSES, "use_relative_position_bias": True}),
+    "beit, absolute": (
+        "BeitForImageClassification",
+        {**_SIZES, **_CLASSES, "use_absolute_position_embeddings": True},
+    ),
+    "data2vec-vision": (
+        "Data2VecVisionForImageClassification",
+        {**_SIZES, **_CLASSES, "use_absolute_position_embeddings": True},
+    ),
+    "clip classifier": ("CLIPForImageClassification", {**_TOWERS, **_CLASSES}),
+}
 
 
 def processor(kind: str) -> Any:
@@ -92,15 +89,20 @@ def _tokenizer(frame: str) -> Any:
     return backend
 
 
-def image_checkpoint(kind: str, folder: Path) -> Path:
-    """Write ``folder/kind``: config, weights, image processor, and the tokenizer of a text tower."""
+def image_checkpoint(kind: str, folder: Path, made: Made | None = None) -> Path:
+    """Write ``folder/kind``: config, weights, image processor, and the tokenizer of a text tower.
+
+    ``made`` has the class and the fields of a type that is in no table; its images are prepared as those of "vit".
+    """
     path = folder / kind
     path.mkdir(parents=True)
-    network(kind).save_pretrained(path)
-    if kind in ("clip", "siglip"):
+    network(*(made or IMAGE_GUESTS[kind][:2])).save_pretrained(path)
+    if made is None and kind in ("clip", "siglip"):
         _tokenizer("<s> $A </s>" if kind == "clip" else "$A </s>").save(str(path / "tokenizer.json"))
         settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
         settings |= {"pad_token": "</s>"} if kind == "siglip" else {}
         (path / "tokenizer_config.json").write_text(json.dumps(settings))
-    (path / "preprocessor_config.json").write_text(json.dumps(processor(kind).to_dict(), default=str))
+    (path / "preprocessor_config.json").write_text(
+        json.dumps(processor("vit" if made else kind).to_dict(), default=str)
+    )
     return path

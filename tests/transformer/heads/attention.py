@@ -1,34 +1,40 @@
-"""Hand-made attention for the tests of roles."""
+"""Hand-made attention, with weights and tokens that a test chooses."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 
+SPECIAL = {"<s>": "start", "</s>": "end", "<pad>": "pad", "<mask>": "mask"}
 
-def tokens(words: list[str]) -> TokenSequence:
-    """Return tokens: a space begins a word, ``<s>`` and ``</s>`` are special, ids follow first occurrence."""
+
+def tokens(words: Sequence[str]) -> TokenSequence:
+    """Return tokens: a space begins a word, ids follow first occurrence."""
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(
-            Token(
-                index,
-                ids[word],
-                word,
-                word.replace(" ", "·"),
-                word in ("<s>", "</s>"),
-                "start" if word == "<s>" else "",
-            )
+            Token(index, ids[word], word, word.replace(" ", "·"), word in SPECIAL, SPECIAL.get(word, ""))
             for index, word in enumerate(words)
         )
     )
 
 
-def made(weights: np.ndarray, query: list[str], key: list[str] | None = None, *, causal: bool = False) -> AttentionView:
-    """Return a view with ``weights`` [head, query, key], normalised; with ``key``, cross-attention."""
-    allowed = np.ones((len(query), len(key or query)), dtype=bool)
+def made(
+    weights: np.ndarray,
+    query: Sequence[str],
+    key: Sequence[str] | None = None,
+    *,
+    causal: bool = False,
+    allowed: np.ndarray | None = None,
+    kind: str = "",
+) -> AttentionView:
+    """Return a view with normalised ``weights`` [head, query, key]; with ``key``, of cross-attention."""
+    if allowed is None:
+        allowed = np.ones((len(query), len(key or query)), dtype=bool)
     if causal:
         allowed = np.tril(allowed)
     weights = np.asarray(weights, dtype=float) * allowed
@@ -36,7 +42,7 @@ def made(weights: np.ndarray, query: list[str], key: list[str] | None = None, *,
         name="layer",
         stack="decoder" if causal or key else "encoder",
         layer=0,
-        kind="cross" if key else "self",
+        kind=kind or ("cross" if key else "self"),
         weights=weights / np.maximum(weights.sum(axis=-1, keepdims=True), 1e-30),
         allowed=allowed,
         scores=np.zeros(weights.shape),

@@ -1,4 +1,4 @@
-"""Heads without a sentence: thin factors equal the full matrices, and a head's effect on one token."""
+"""Heads without a sentence: circuits equal the full matrices, the effect on one token, copying."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.tiny import random_model
 from transformer.heads.head_circuits import (
     Circuit,
@@ -18,6 +19,7 @@ from transformer.heads.head_circuits import (
     query_key_circuit,
     written_words,
 )
+from transformer.heads.head_roles import copying_measures
 
 PLACES = [
     ("translator", "decoder", "cross"),
@@ -108,8 +110,8 @@ def test_the_strongest_pairs_are_those_of_the_whole_matrix(tiny_checkpoint):
     assert said == [(256, 400), (400, 400)], "a block of rows at a time"
 
 
-def test_heads_that_share_keys(family):
-    model = family("hf-llama").model
+def test_heads_that_share_keys(guest):
+    model = guest("hf-llama").model
     first, second, third = (head_matrices(model, "decoder", "self", layer=0, head=head) for head in (0, 2, 3))
     assert torch.equal(first.key, second.key) and torch.equal(first.value, second.value)
     assert not torch.equal(first.key, third.key) and not torch.equal(first.query, second.query)
@@ -117,11 +119,16 @@ def test_heads_that_share_keys(family):
         head_matrices(model, "decoder", "self", layer=0, head=6)
 
 
-@pytest.mark.parametrize("name", ["hf-gemma2", "hf-neox", "hf-bert-classes", "hf-t5", "hf-marian"])
-def test_other_families_have_circuits(family, name):
-    model = family(name).model
-    stack = "decoder" if model.config.has_decoder else "encoder"
-    kind = "cross" if model.config.kind == "encoder-decoder" else "self"
-    circuit = output_value_circuit(model, stack, kind, layer=1, head=1)
-    assert np.isfinite(circuit.copying_score) and circuit.read_out == (stack == "decoder")
-    assert len(query_key_circuit(model, stack, kind, layer=1, head=1).strongest(5)) == 5
+@pytest.mark.parametrize(("kind", "count"), [("translator", 8), ("gpt", 4), ("bert", 4), ("sentiment", 0)])
+def test_every_head_that_writes_words_has_a_score(tiny_checkpoint, kind: str, count: int) -> None:
+    checkpoint = tiny_checkpoint(kind)
+    found = copying_measures(checkpoint)
+    assert len(found) == count and all(-1 <= one.score <= 1 and one.chance == 0 for one in found.values())
+    for (stack, which, layer, head), one in found.items():
+        circuit = output_value_circuit(checkpoint.model, stack, which, layer=layer, head=head)
+        assert one.score == pytest.approx(circuit.copying_score, abs=1e-9)
+
+
+def test_the_head_that_copies_is_told_from_those_that_write_nothing(tiny_tokenizer) -> None:
+    found = copying_measures(copying_checkpoint(tiny_tokenizer))
+    assert list(found) == [("decoder", "self", 0, COPYING)] and found["decoder", "self", 0, COPYING].score > 0.95

@@ -1,13 +1,7 @@
-"""Induction in one sentence, by attention to what followed an earlier occurrence.
-
-Roles over many sentences: batches give the same results as single sentences, and hand-built heads get their roles.
-
-A model of several tasks reads every sentence after a task prefix, whose tokens do not belong to the sentence.
-"""
+"""Roles of heads: in one sentence, over many, in random sequences, and behind a task prefix."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -17,17 +11,21 @@ import pytest
 import torch
 
 import transformer
-from tests.transformer.copying import COPYING, copying_checkpoint
-from tests.transformer.inducing import INDUCTION, induction_checkpoint
+from tests.transformer.copying import COPYING, INDUCTION, PREVIOUS, copying_checkpoint, induction_checkpoint
 from transformer.attention_maps.whole_words import word_spans
 from transformer.errors import InputError
-from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles, sentence_roles, summarise
-from transformer.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
-from transformer.heads.role_measures import n_annotated
-from transformer.heads.weight_patterns import LEAST_SHARE, patterns_of
-from transformer.runs.head_places import Head
+from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles, n_annotated, sentence_roles, summarise
+from transformer.heads.induction import (
+    LEAST_INDUCTION,
+    induction_counts,
+    repeated_lengths,
+    repeated_scores,
+    repeated_sequences,
+)
+from transformer.heads.weight_patterns import LEAST_SHARE, Count, patterns_of
 from transformer.runs.readings import readings, task_before, with_task
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
+from transformer.text.tokenizer import SPECIAL_TOKENS, START_ID
 
 CHECKPOINTS = Path(__file__).parents[3] / "checkpoints"
 TWICE = "horse milk Paris Friday Mary. horse milk Paris Friday"
@@ -49,13 +47,6 @@ def test_a_list_said_twice_shows_induction_and_the_share_is_what_followed_the_la
         assert role.scores["induction"] == pytest.approx(np.mean(shares), abs=1e-6)
         assert (role.role == "induction") == (role.score >= LEAST_SHARE)
     assert sentence_roles(view)[4].role == "induction"  # the head that this model opens with
-
-
-def test_a_head_that_does_something_else_more_keeps_its_role() -> None:
-    view = view_of("gpt-en", TWICE, layer=1)
-    for plain, found in zip(head_roles(view), sentence_roles(view), strict=True):
-        assert found.role == plain.role
-        assert found.scores["induction"] < LEAST_SHARE
 
 
 @pytest.mark.parametrize(
@@ -97,7 +88,7 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 
 def by_batches(checkpoint, sentences, batch_size):
-    found = [reading for batch in readings(checkpoint, sentences, batch_size=batch_size) for reading in batch]
+    found = readings(checkpoint, sentences, batch_size=batch_size)
     return [[role for view in reading.views for role in head_roles(view)] for reading in found]
 
 
@@ -120,45 +111,20 @@ def test_a_padded_batch_says_what_the_sentences_say_one_by_one(tiny_checkpoint, 
             assert_same(together, single)
 
 
-@pytest.mark.parametrize("kind", ["translator", "bert", "sentiment"])
-def test_a_sentence_of_a_batch_has_the_roles_of_its_own_trace(tiny_checkpoint, kind):
-    checkpoint = tiny_checkpoint(kind)
-    by_length = sorted(SENTENCES, key=lambda sentence: len(checkpoint.tokenizer.encode(sentence)))
-    for sentence, roles in zip(by_length, by_batches(checkpoint, by_length, 4), strict=True):
-        trace = transformer.trace(checkpoint, sentence)  # a trace of the model's own translation
-        expected = [
-            role
-            for stack, attention in trace.attention_kinds()
-            for layer in range(trace.n_layers(stack))
-            for role in head_roles(trace.attention(stack, layer, attention))
-        ]
-        assert_same(roles, expected)
-
-
 def test_the_head_that_copies_the_previous_token_is_labelled_so(tiny_tokenizer):
     checkpoint = copying_checkpoint(tiny_tokenizer)
     sentences = [sentence for sentence in SENTENCES if len(tiny_tokenizer.encode(sentence)) < 30]
     assert len(sentences) >= 4
     found = corpus_roles(checkpoint, sentences)
     head = found.head("decoder", "self", 0, COPYING)
-    assert (head.role, head.most_frequent, head.nearest) == ("previous", "previous", "previous")
+    assert (head.role, head.nearest) == ("previous", "previous")
     assert head.shares == {"previous": 1.0} and head.consistency == 1.0
-    assert head.score > 0.95 and not head.is_induction_head
-    measured = head.measured
-    assert (measured.strongest, measured.where["offset"], measured.has_role) == ("offset", -1, True)
-    assert measured.measures["offset"].score == 1.0 and measured.profile[-1] > 0.95
+    assert head.score > 0.95 > LEAST_INDUCTION > head.scores["induction"]
+    assert (head.strongest, head.measures["offset"].offset, head.has_role) == ("offset", -1, True)
+    assert head.measures["offset"].score == 1.0
     assert head.scores["previous_random"] > 0.95
     # Its first row, which may attend only to itself, does not count; the second one attends to <s>.
     assert head.scores["confidence"] < 1.0 and head.scores["entropy"] < 0.01
-
-
-def test_the_induction_head_that_was_built_by_hand_is_labelled_so(tiny_tokenizer):
-    found = corpus_roles(induction_checkpoint(tiny_tokenizer), ["The cat sat."])
-    heads = [head.place for head in found.heads if head.is_induction_head]
-    assert heads == [Head("decoder", "self", *INDUCTION)] == list(found.induction.heads)
-    head = found.head("decoder", "self", *INDUCTION)
-    assert head.measured.measures["induction"].chance == found.induction.chance
-    assert head.measured.measures["induction"].reached
 
 
 def role(name: str, *, broad: float = 0.5, **scores: float) -> HeadRole:
@@ -179,20 +145,12 @@ def test_the_role_is_the_one_of_at_least_half_of_the_sentences():
     assert (found.role, found.consistency, found.n_sentences) == ("sink", 0.5, 4)
     assert found.shares == {"previous": 0.25, "sink": 0.5, "none": 0.25}
     assert found.score == pytest.approx(0.55)
-    assert found.scores["repeated"] == pytest.approx(0.3) and found.counts["repeated"] == 2
+    assert found.scores["repeated"] == pytest.approx(0.3)
     rarer = summarise([role("sink", sink=0.9), role("previous", sink=0.1), role("broad", sink=0.1)])
-    assert (rarer.role, rarer.most_frequent, rarer.leaning) == ("none", "previous", "previous")
+    assert (rarer.role, rarer.leaning) == ("none", "previous")
     assert found.leaning == "" and summarise([role("none")] * 10 + [role("sink")]).leaning == ""
     assert rarer.consistency == pytest.approx(1 / 3)
     assert math.isnan(rarer.score)
-
-
-def test_sentences_that_tell_nothing_give_no_role(tiny_checkpoint):
-    found = corpus_roles(tiny_checkpoint("gpt"), ["x"])
-    assert found.n_sentences == 1
-    assert {head.role for head in found.heads} == {"none"}
-    assert {head.n_sentences for head in found.heads} == {0}
-    assert all(math.isnan(head.consistency) and head.shares == {} for head in found.heads)
 
 
 def test_what_cannot_be_read_is_skipped_and_counted(tiny_checkpoint):
@@ -209,36 +167,6 @@ def test_what_cannot_be_read_is_skipped_and_counted(tiny_checkpoint):
         corpus_roles(checkpoint, sentences[-2:])
     with pytest.raises(ValueError, match="batch_size is 0"):
         corpus_roles(checkpoint, SENTENCES, batch_size=0)
-
-
-def test_what_the_progress_raises_ends_the_work(tiny_checkpoint):
-    def stop(done, total):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        corpus_roles(tiny_checkpoint("gpt"), SENTENCES, progress=stop)
-
-
-def test_confidence_leaves_out_special_tokens_and_sinks_count_them(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("bert")
-    view = transformer.trace(checkpoint, SENTENCES[0]).attention("encoder", 1)
-    found = head_roles(view)
-    for head in range(view.n_heads):
-        np.testing.assert_allclose(
-            found[head].scores["confidence"], view.weights[head][:, 1:-1].max(axis=1).mean(), rtol=1e-5
-        )
-        np.testing.assert_allclose(
-            found[head].scores["sinks"], found[head].scores["sink"] + found[head].scores["punctuation"], rtol=1e-5
-        )
-
-
-def test_the_sentences_that_ship_are_different_and_short():
-    sentences = read_sentences()
-    assert 60 <= len(sentences) <= 100
-    assert len(set(sentences)) == len(sentences)
-    assert max(map(len, sentences)) < 120 and all(sentence.isprintable() for sentence in sentences)
-    for sign in "?!;,\"'":
-        assert any(sign in sentence for sentence in sentences)
 
 
 def test_a_file_of_sentences(tmp_path):
@@ -262,26 +190,15 @@ CAT = "The cat sat on the mat."
 
 
 @pytest.fixture(scope="module")
-def checkpoint(
-    tiny_tokenizer: transformer.Tokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> transformer.Checkpoint:
-    config = transformer.ModelConfig(
-        vocabulary_size=tiny_tokenizer.vocabulary_size, d_model=16, n_heads=2, d_ff=24, n_encoder_layers=2,
-        n_decoder_layers=2, max_length=96, positions="relative", rms_norm=True, task_prefixes=TASKS,
-    )  # fmt: skip
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        model = transformer.build_model(config)
-    path = tmp_path_factory.mktemp("tasks") / "tiny-tasks"
-    transformer.save(path, model, tiny_tokenizer, card="# tiny-tasks\n\nRandom weights.\n")
-    return transformer.load(path)
+def checkpoint() -> transformer.Checkpoint:
+    return transformer.load(CHECKPOINTS / "t5-small-tasks")
 
 
 def test_a_sentence_without_a_task_is_read_behind_the_one_into_french(checkpoint: transformer.Checkpoint) -> None:
     assert task_before(checkpoint) == TASKS[1]
     asked = (CAT, TASKS[0] + CAT, "", "  ")
     assert [with_task(checkpoint, sentence) for sentence in asked] == [TASKS[1] + CAT, *asked[1:]]
-    found = {reading.index: reading.views for batch in readings(checkpoint, asked) for reading in batch}
+    found = {reading.index: reading.views for reading in readings(checkpoint, asked)}
     assert found[2] == found[3] == (), "what is blank stays unread"
     for index in (0, 1):
         alone = transformer.trace(checkpoint, with_task(checkpoint, asked[index])).attention("encoder", 1)
@@ -293,43 +210,99 @@ def test_a_sentence_without_a_task_is_read_behind_the_one_into_french(checkpoint
 def test_the_tokens_of_the_task_count_as_special(checkpoint: transformer.Checkpoint) -> None:
     """The words of a sentence are found after the task, including words that the task contains as well."""
     for sentence in (CAT, TASKS[0] + CAT, "translate English to French"):
-        ((reading,),) = readings(checkpoint, [sentence])
+        (reading,) = readings(checkpoint, [sentence])
         tokens = reading.views[0].key
         assert tokens.text == sentence.removeprefix(TASKS[0]), "without special tokens the sentence alone is left"
         assert tokens[0].special, "the task's first"
     words = ("to", "the", "cat")
-    ((reading,),) = readings(checkpoint, [" ".join(words)])
+    (reading,) = readings(checkpoint, [" ".join(words)])
     tokens = reading.views[0].key
     begin, _ = word_spans(tokens, words)[0]
     assert "French" in "".join(token.text for token in tokens.tokens[:begin])
 
 
-def test_a_file_that_was_counted_without_the_task_is_not_used(checkpoint: transformer.Checkpoint) -> None:
-    roles = corpus_roles(checkpoint, (CAT, "She is drinking a cup of tea."))
-    assert as_json(checkpoint, roles, sentence_file="two.txt")["task"] == TASKS[1]
-    path = save_corpus_roles(checkpoint, roles, sentence_file="two.txt")
-    assert load_corpus_roles(checkpoint) is not None
-    values = json.loads(Path(path).read_text())
-    del values["task"]
-    (checkpoint.path / FILE).write_text(json.dumps(values))
-    with pytest.raises(transformer.CheckpointError, match="other definitions"):
-        load_corpus_roles(checkpoint)
-
-
-def test_other_models_read_the_sentence_alone() -> None:
-    checkpoint = transformer.load(Path(__file__).parents[3] / "checkpoints" / "en-fr")
-    assert task_before(checkpoint) == "" and with_task(checkpoint, CAT) == CAT
-    roles = load_corpus_roles(checkpoint).roles
-    assert "task" not in as_json(checkpoint, roles, sentence_file="en.txt")
-
-
-def test_the_task_before_one_sentence_does_not_break_the_diagonal() -> None:
-    t5 = transformer.load(Path(__file__).parents[3] / "checkpoints" / "t5-small-tasks")
-    trace = transformer.trace(t5, "translate English to French: She is reading a book.")
+def test_the_task_before_one_sentence_does_not_break_the_diagonal(checkpoint: transformer.Checkpoint) -> None:
+    trace = transformer.trace(checkpoint, "translate English to French: She is reading a book.")
     view = trace.attention("decoder", 2, "cross")
     told = [token.display for token in view.key if token.role == "task"]
     assert "".join(told).replace("·", " ").strip() == "translate English to French:"
     assert not any(token.special for token in view.key if token.role == "task"), "they are words that were typed"
     assert sentence_roles(view)[1].role == "diagonal"  # the head that this model opens with
-    plain = transformer.trace(t5, "She is reading a book.").attention("decoder", 2, "cross")
+    plain = transformer.trace(checkpoint, "She is reading a book.").attention("decoder", 2, "cross")
     assert not any(token.role == "task" for token in plain.key)
+
+
+# ---- induction in random sequences -----------------------------------------------------------------------------------
+
+
+def scores_in(counts: list[dict[str, Count]], name: str) -> dict[tuple[int, int], float]:
+    """Return a score by (layer, head)."""
+    return {
+        (layer, head): float(score)
+        for layer, found in enumerate(counts)
+        for head, score in enumerate(found[name].shares[:, 0])
+    }
+
+
+def test_the_head_that_was_built_for_it_is_the_only_induction_head(tiny_tokenizer):
+    test, counts = induction_counts(induction_checkpoint(tiny_tokenizer))
+    assert max(test.lengths) == 15  # the model reads 32 tokens
+    induction, before = scores_in(counts, "induction"), scores_in(counts, "previous_random")
+    assert [place for place, score in induction.items() if score >= LEAST_INDUCTION] == [INDUCTION]
+    assert induction[INDUCTION] > 0.95 and before[PREVIOUS] > 0.95 and induction[PREVIOUS] < 0.05
+    # The first head spreads its attention evenly.
+    assert induction[0, 0] == pytest.approx(test.chance, abs=1e-6) == before[0, 0]
+
+
+def test_random_weights_have_no_induction_head(tiny_checkpoint):
+    first, again, other = (induction_counts(tiny_checkpoint("gpt"), seed=seed)[1] for seed in (0, 0, 1))
+    found = scores_in(first, "induction")
+    assert set(found) == {(layer, head) for layer in (0, 1) for head in (0, 1)}
+    assert max(found.values()) < LEAST_INDUCTION
+    assert found == scores_in(again, "induction") != scores_in(other, "induction")
+
+
+def test_scores_are_read_at_the_token_after_the_first_place():
+    """n = 2: <s> a b a b. The second a (row 3) must attend to b (2), the second b (row 4) to a (3)."""
+    weights = torch.zeros(2, 5, 5)
+    weights[0, 3, 2], weights[0, 4, 3] = 0.5, 0.25
+    weights[1, 3, 1], weights[1, 4, 2] = 1.0, 1.0  # the first occurrences themselves: no induction
+    induction, previous = repeated_scores(weights, 2).tolist()
+    assert induction == [0.375, 0.0]
+    assert previous == [0.375, 0.0]  # with two tokens the previous token is at that very position
+    longer = torch.zeros(1, 7, 7)
+    for row in (4, 5, 6):
+        longer[0, row, row - 2] = 1.0
+    assert repeated_scores(longer, 3).tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize("max_length", [49, 256, 32])
+def test_a_head_that_always_looks_equally_far_back_is_far_from_passing(max_length):
+    """Such a head finds the token after the first occurrence only in sequences of one length."""
+    lengths = repeated_lengths(max_length)
+    assert 1 + 2 * max(lengths) <= max_length
+    for offset in range(1, 2 * max(lengths)):
+        passed = 0.0
+        for length in lengths:
+            rows = torch.arange(1 + 2 * length)
+            weights = (rows[:, None] - rows == offset).float()[None]
+            passed += length * float(repeated_scores(weights, length)[0]) / sum(lengths)
+        assert passed < LEAST_INDUCTION / 2
+
+
+def test_sequences_repeat_different_ordinary_tokens():
+    lengths = (8, 5, 8)
+    sequences = repeated_sequences(30, lengths, seed=3)
+    for length, ids in zip(lengths, sequences, strict=True):
+        assert ids.shape == (1 + 2 * length,) and ids[0] == START_ID
+        assert torch.equal(ids[1 : 1 + length], ids[1 + length :])
+        assert len(set(ids[1:].tolist())) == length
+        assert ids[1:].min() >= len(SPECIAL_TOKENS) and ids.max() < 30
+    assert not torch.equal(sequences[0], sequences[2])
+    with pytest.raises(ValueError, match="length is 27; choose 2 to 26"):
+        repeated_sequences(30, (8, 27), seed=0)
+
+
+def test_only_decoder_only_models_are_tested(tiny_checkpoint):
+    with pytest.raises(ValueError, match="tiny-bert is encoder-only; induction is looked for in decoder-only"):
+        induction_counts(tiny_checkpoint("bert"))

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import doctest
-from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 import transformer
+from tests.conftest import ROOT
 from tests.transformer.copying import COPYING, copying_checkpoint
+from tests.transformer.single_runs import logits_alone, tokens_of
 from transformer.faults.forward_faults import inject_fault
+from transformer.heads.removed_head import removed_head
 from transformer.interventions import experiment as experiment_module
+from transformer.interventions.activation_patching import contrast
+from transformer.interventions.compared_runs import (
+    compared_row,
+    followed_word,
+    furthest_pair,
+    heads_like,
+    log_p_of_text,
+    next_tokens,
+    swapped_words,
+)
 from transformer.interventions.experiment import answer_under, experiment, padding_drift, same_tokens
-from transformer.interventions.head_importance import head_importance, importance_by_chunks
+from transformer.interventions.head_importance import Importance, head_importance, importance_by_chunks
 from transformer.predictions.answer_probabilities import read_answer
-from transformer.predictions.comparison import Piece, word_diff, words
+from transformer.predictions.comparison import Piece, align, stream_similarity, word_diff, words
 from transformer.runs.head_places import Head, all_heads
 from transformer.text.tokenizer import NEVER_WRITTEN
 
@@ -41,35 +52,32 @@ def test_the_head_that_carries_the_answer_is_the_only_one_that_matters(copying):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("rows", [None, 3])
-def test_all_heads_at_once_equal_one_by_one(tiny_checkpoint, name, rows):
+def test_all_heads_at_once_equal_one_by_one(tiny_checkpoint, name):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
-    result = head_importance(found, rows=rows)
-    assert result.complete and [row.place for row in result.measured] == list(all_heads(checkpoint.config))
-    for row in result.measured:
-        stack, kind, layer, head = row.place
-        edit = transformer.ablate_head(stack, layer=layer, kind=kind, head=head)
-        alone = experiment(found, [edit])
-        assert row.change == pytest.approx(alone.change, abs=CLOSE)
-        assert row.kl == pytest.approx(alone.mean_kl, abs=CLOSE)
-        assert result.table(stack, kind)[layer, head] == row.change
-        assert row.predicts_otherwise == (alone.predicted[0] != alone.predicted[1])
-    assert max(abs(row.change) for row in result.measured) > 0.01
+    results = [head_importance(found, rows=rows) for rows in (None, 3)]
+    for place in all_heads(checkpoint.config):
+        stack, kind, layer, head = place
+        alone = experiment(found, [transformer.ablate_head(stack, layer=layer, kind=kind, head=head)])
+        for result in results:
+            (row,) = (row for row in result.measured if row.place == place)
+            assert row.change == pytest.approx(alone.change, abs=CLOSE)
+            assert row.kl == pytest.approx(alone.mean_kl, abs=CLOSE)
+            assert result.table(stack, kind)[layer, head] == row.change
+            assert row.predicts_otherwise == (alone.predicted[0] != alone.predicted[1])
+    assert [row.place for row in results[0].measured] == list(all_heads(checkpoint.config))
+    assert max(abs(row.change) for row in results[0].measured) > 0.01
 
 
 def test_progress_and_cancel(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     found = transformer.trace(checkpoint, SENTENCE)
-    seen = []
-    result = head_importance(
-        found,
-        rows=5,
-        progress=lambda done, total: seen.append((done, total)),
-        cancelled=lambda: len(seen) == 2,
-    )
-    assert seen == [(4, 12), (9, 12)]  # the encoder's four heads first
-    assert not result.complete and len(result.measured) == 9
+    seen, heads = [], all_heads(checkpoint.config)
+    head_importance(found, rows=5, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(4, 12), (9, 12), (12, 12)]  # the encoder's four heads first
+    first, second, _ = importance_by_chunks(found, heads=heads, rows=5)
+    result = Importance(heads, (*first, *second))
+    assert len(result.measured) == 9
     assert np.isnan(result.table("decoder", "cross")).tolist() == [[False, True], [True, True]]
 
 
@@ -84,38 +92,20 @@ def test_the_encoder_does_not_run_for_heads_of_the_decoder(tiny_checkpoint):
     assert rows == [5, 1]  # the whole sentence and its four heads; then once for all heads of the decoder
 
 
-def test_padded_and_without_a_blank(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("bert")
-    found = transformer.trace(checkpoint, "The old man.", source_pads=3)
-    effect = experiment(found, [transformer.ablate_head("encoder", layer=0, head=1)])
-    assert effect.asked.everywhere
-    assert [found.source[row].display for row in effect.asked.rows] == [
-        t.display for t in found.source if not t.special
-    ]
-    result = head_importance(found)
-    assert result.table("encoder", "self")[0, 1] == pytest.approx(effect.change, abs=CLOSE)
-
-
-def test_importance_refuses_what_does_not_exist(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("sentiment")
-    found = transformer.trace(checkpoint, SENTENCE)
-    with pytest.raises(ValueError, match="there is no head 5; this model has heads 0 to 1"):
-        list(importance_by_chunks(found, heads=[Head("encoder", "self", 0, 5)]))
-    with pytest.raises(ValueError, match="rows is 0; a pass needs at least 1 head"):
-        head_importance(found, rows=0)
-    with pytest.raises(ValueError, match="there is no decoder cross-attention in this model"):
-        head_importance(found).table("decoder", "cross")
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_no_edits_have_no_effect(tiny_checkpoint, name):
-    checkpoint = tiny_checkpoint(name)
-    found = transformer.trace(checkpoint, SENTENCE)
-    effect = experiment(found, [])
-    assert effect.change == 0.0 and effect.factor == 1.0 and effect.mean_kl == 0.0
-    assert len(effect.kl) == len(effect.asked.displays) > 0
-    for change in effect.candidates(0):
-        assert change.before == change.after
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda found: [*importance_by_chunks(found, heads=[Head("encoder", "self", 0, 5)])], "no head 5; .* 0 to 1"),
+        (lambda found: head_importance(found, rows=0), "rows is 0; a pass needs at least 1 head"),
+        (lambda found: head_importance(found).table("decoder", "cross"), "no decoder cross-attention in this model"),
+        (lambda found: experiment(found).candidates(99), "there is no step 99"),
+        (lambda found: padding_drift(transformer.trace(found.checkpoint, SENTENCE, source_pads=1)), "padding already"),
+    ],
+)
+def test_what_does_not_exist_is_refused(tiny_checkpoint, ask, message):
+    found = transformer.trace(tiny_checkpoint("sentiment"), SENTENCE)
+    with pytest.raises(ValueError, match=message):
+        ask(found)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -140,8 +130,6 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     assert [change.before for change in first] == sorted((change.before for change in first), reverse=True)
     assert first[0].before == pytest.approx(p[0].max()) and sum(change.chosen for change in first) == 1
     assert max(change.after for change in first) == pytest.approx(q[0].max())
-    with pytest.raises(ValueError, match="there is no step 99"):
-        effect.candidates(99)
     if checkpoint.config.has_decoder:
         written = transformer.decode(checkpoint, SENTENCE, edits=edits)
         new = answer_under(checkpoint, SENTENCE, edits)
@@ -161,13 +149,6 @@ def test_padding_changes_nothing_with_the_mask_and_something_without(tiny_checkp
             assert row.logits < 1e-4 and abs(row.change) < 1e-4 and row.text == plain
         else:
             assert row.logits > 1e-3 and abs(row.change) > 1e-5
-    with pytest.raises(ValueError, match="this trace holds padding already"):
-        padding_drift(experiment(_padded(checkpoint), []).original)
-
-
-def _padded(checkpoint):
-    pads = {"source_pads": 1} if checkpoint.config.has_encoder else {"target_pads": 1}
-    return transformer.trace(checkpoint, SENTENCE, **pads)
 
 
 def test_words_are_compared_not_letters():
@@ -185,17 +166,14 @@ def test_words_are_compared_not_letters():
 
 @pytest.mark.parametrize("name", KINDS)
 def test_without_edits_nothing_is_run_again_and_nothing_changes(tiny_checkpoint, name):
-    checkpoint = tiny_checkpoint(name)
-    found = transformer.trace(checkpoint, SENTENCE)
-    effect = experiment(found, iter(()))
-    assert effect.changed is found
-    assert effect.change == effect.mean_kl == 0
-    again = same_tokens(found, ())
+    found = transformer.trace(tiny_checkpoint(name), SENTENCE)
+    effect, again = experiment(found, iter(())), same_tokens(found, ())
+    assert effect.changed is found and effect.change == effect.mean_kl == 0
     assert all(np.array_equal(again.values(name), found.values(name)) for name in found.names())
 
 
 def test_the_example_of_the_docstring_is_true(monkeypatch):
-    monkeypatch.chdir(Path(__file__).parents[3])
+    monkeypatch.chdir(ROOT)
     found = doctest.testmod(experiment_module)
     assert found.attempted and not found.failed
 
@@ -206,12 +184,10 @@ def test_the_own_answer_of_a_changed_model_is_what_a_run_with_the_edits_writes(t
     found = transformer.trace(checkpoint, SENTENCE)
     stack = found.stacks[-1]
     edits = [transformer.scale_head(stack, layer=layer, head=0, factor=-20) for layer in (0, 1)]
-    effect, alone = experiment(found, edits), transformer.trace(checkpoint, SENTENCE, edits=edits)
-    assert effect.answer_before == read_answer(found)
-    assert effect.answer_after.text == read_answer(alone).text
-    assert effect.answer_after.probability == pytest.approx(read_answer(alone).probability, rel=1e-3)
-    assert len(effect.answer_after.parts) == len(read_answer(alone).parts)
-    assert experiment(found).answer_after == read_answer(found)
+    effect, alone = experiment(found, edits), read_answer(transformer.trace(checkpoint, SENTENCE, edits=edits))
+    assert effect.answer_before == experiment(found).answer_after == read_answer(found)
+    assert effect.answer_after.text == alone.text and len(effect.answer_after.parts) == len(alone.parts)
+    assert effect.answer_after.probability == pytest.approx(alone.probability, rel=1e-3)
 
 
 def test_the_own_answer_does_not_depend_on_a_given_target(tiny_checkpoint):
@@ -219,38 +195,10 @@ def test_the_own_answer_does_not_depend_on_a_given_target(tiny_checkpoint):
     given = transformer.trace(checkpoint, SENTENCE, "Le vieil homme.")
     edits = [transformer.ablate_head("decoder", layer=0, kind="cross", head=1)]
     effect = experiment(given, edits, strategy=transformer.Greedy(3))
-    assert [part.display for part in effect.answer_before.parts] == list(
-        transformer.decode(checkpoint, SENTENCE, transformer.Greedy(3)).tokens.displays
-    )
-    assert effect.answer_after.text == transformer.decode(checkpoint, SENTENCE, transformer.Greedy(3), edits=edits).text
+    own, edited = (transformer.decode(checkpoint, SENTENCE, transformer.Greedy(3), edits=e) for e in ((), edits))
+    assert [part.display for part in effect.answer_before.parts] == list(own.tokens.displays)
+    assert effect.answer_after.text == edited.text
     assert effect.asked.displays[-1] == given.prediction.displays[-2]
-
-
-def test_the_encoder_runs_once_for_all_that_is_written_after_its_edits(tiny_checkpoint):
-    checkpoint, positions = tiny_checkpoint("translator"), {"encoder": [], "decoder": []}
-    edits = [transformer.scale_head("encoder", layer=0, head=0, factor=3)]
-    wanted = transformer.decode(checkpoint, SENTENCE, edits=edits, cached=False)
-    hooks = [
-        getattr(checkpoint.model, stack)
-        .layers[0]
-        .self_attention.weights.register_forward_hook(
-            lambda module, inputs, output, stack=stack: positions[stack].append(output.shape[-2])
-        )
-        for stack in positions
-    ]
-    try:
-        written = transformer.decode(checkpoint, SENTENCE, edits=edits)
-        passes, _ = {stack: [*seen] for stack, seen in positions.items()}, [seen.clear() for seen in positions.values()]
-        effect = experiment(transformer.trace(checkpoint, SENTENCE), edits)
-        [seen.clear() for seen in positions.values()]
-        assert effect.answer_after.text in written.text
-    finally:
-        for hook in hooks:
-            hook.remove()
-    assert written.tokens.ids == wanted.tokens.ids
-    assert written.log_probability == pytest.approx(wanted.log_probability, abs=1e-4)
-    assert passes == {"encoder": [len(wanted.source)], "decoder": [1] * len(wanted.tokens)}
-    assert {stack: len(seen) for stack, seen in positions.items()} == {"encoder": 1, "decoder": len(wanted.tokens)}
 
 
 def test_two_sentences_are_aligned_but_their_log_probabilities_are_not_compared(tiny_checkpoint):
@@ -258,7 +206,7 @@ def test_two_sentences_are_aligned_but_their_log_probabilities_are_not_compared(
     found = transformer.trace(checkpoint, "The old man.")
     effect = experiment(found, sentence="The old dog sleeps.")
     assert effect.answer_after == read_answer(transformer.trace(checkpoint, "The old dog sleeps."))
-    assert not effect.same_tokens and effect.alignment("encoder").pairs[:2] == ((0, 0), (1, 1))
+    assert not effect.same_tokens and align(found.source, effect.changed.source).pairs[:2] == ((0, 0), (1, 1))
     with pytest.raises(ValueError, match="read other tokens .'The old man.', 'The old dog sleeps.'"):
         _ = effect.kl
 
@@ -269,17 +217,13 @@ def test_another_sentence_can_be_read_with_the_same_answer(tiny_checkpoint, name
     found = transformer.trace(checkpoint, "The old man told us a long story.")
     pair = experiment(found, sentence=other, keep_answer=True)
     assert pair.changed.prediction == found.prediction and pair.changed.sentence == other
-    inputs = [torch.tensor([pair.changed.tokens(stack).ids]) for stack in found.stacks]
-    with torch.inference_mode():
-        logits = np.atleast_2d(checkpoint.model(*inputs)[0].numpy())
-    log_q = pair.asked.log_softmax(checkpoint, logits)
+    log_q = pair.asked.log_softmax(checkpoint, np.atleast_2d(logits_alone(checkpoint, tokens_of(pair.changed)).numpy()))
     np.testing.assert_allclose(pair.after, pair.asked.chosen(log_q), atol=1e-5)
     assert pair.predicted[1] == tuple(log_q.argmax(axis=-1)) and pair.kl.min() >= 0
     assert pair.predicted[0] == pair.asked.ids or checkpoint.config.has_decoder is False
-    with pytest.raises(transformer.InputError, match="as many tokens"):
-        experiment(found, sentence="The.", keep_answer=True)
-    with pytest.raises(transformer.InputError, match="the same as the clean one"):
-        experiment(found, sentence=found.sentence, keep_answer=True)
+    for refused, message in (("The.", "as many tokens"), (found.sentence, "the same as the clean one")):
+        with pytest.raises(transformer.InputError, match=message):
+            experiment(found, sentence=refused, keep_answer=True)
 
 
 def test_another_checkpoint_reads_the_same_tokens(tiny_checkpoint):
@@ -298,3 +242,97 @@ def test_a_language_models_own_output_is_as_long_as_the_given_continuation(tiny_
     target = checkpoint.tokenizer.encode_continuation("The old man", "the sea was cold")
     own = transformer.decode(checkpoint, "The old man", transformer.Greedy(len(target))).tokens.ids
     assert tested.answer_before.text == checkpoint.tokenizer.decode(own)
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("sentiment", ("encoder", "self", 1, 0)), ("translator", ("decoder", "cross", 1, 0))]
+)
+def test_the_loss_without_a_head_is_the_mean_over_the_sentences_that_can_be_read(tiny_checkpoint, name, place):
+    checkpoint, head = tiny_checkpoint(name), Head(*place)
+    edit = transformer.ablate_head(head.stack, layer=head.layer, kind=head.kind, head=head.head)
+    read = ["The old man told us a long story.", "She saw him.", "Yes."]
+    effects = [experiment(transformer.trace(checkpoint, sentence), [edit]) for sentence in read]
+    changes = np.concatenate([effect.after - effect.before for effect in effects])
+    found = removed_head(checkpoint, ["", *read], head)
+    assert (found.n_sentences, found.n_words, found.alone) == (3, len(changes), pytest.approx(changes.mean()))
+    assert removed_head(checkpoint, read, head, most=1).n_sentences == 1
+    with pytest.raises(transformer.InputError):
+        removed_head(checkpoint, [""], head)
+
+
+# ---- two runs side by side ------------------------------------------------------------------------------------------
+
+STORY, LIE = "The old man told us a story.", "The old man told us a lie."
+
+
+@pytest.fixture(scope="module")
+def trace(tiny_checkpoint) -> transformer.Trace:
+    return transformer.trace(tiny_checkpoint("translator"), STORY)
+
+
+def test_the_head_that_looks_at_the_replaced_word_where_the_output_changes() -> None:
+    one = "My grandmother bakes apple pie every Sunday."
+    read = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), one)
+    other = one.replace("Sunday", "Monday")
+    found = experiment(read, sentence=other)
+    followed = followed_word(found, contrast(read, other).most_changed_turn)
+    assert followed is not None and followed[0].kind == "cross"
+    row = compared_row(found, *followed)
+    assert row.queries == ("·dimanche", "·lundi")
+    assert [row.keys[int(weights.argmax())] for weights in row.weights] == ["·Sunday / ·Monday"] * 2
+    least, column = row.weights.max(axis=1).min(), row.keys.index("·Sunday / ·Monday")
+    for layer in range(read.n_layers("decoder")):
+        for head in range(read.checkpoint.config.heads_in("decoder")):
+            same = compared_row(found, Head("decoder", "cross", layer, head), followed[1])
+            at_the_word = (same.weights.argmax(axis=1) == column).all()
+            assert not at_the_word or same.weights[:, column].min() <= least
+
+
+@pytest.mark.parametrize(
+    ("other", "swap"),
+    [
+        (LIE, ("story", "lie")),
+        ("The old man told us all a story.", None),
+        ("The old woman told us a lie.", None),
+        (STORY, None),
+    ],
+)
+def test_a_swap_is_one_word_for_another(other: str, swap: tuple[str, str] | None) -> None:
+    assert swapped_words(word_diff(STORY, other)) == swap
+    assert swapped_words(word_diff("a b c", "b c a")) is None, "a word that moves is not replaced by itself"
+
+
+def test_a_text_that_the_model_ends_has_its_own_log_probability() -> None:
+    gpt = transformer.load(ROOT / "checkpoints" / "gpt-en")
+    read = transformer.trace(gpt, "My grandmother bakes apple pie every Sunday.")
+    logits = read.values("decoder.logits").astype(float)
+    logits[:, list(gpt.framing.never)] = -np.inf
+    log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    expected = sum(log_p[row, id] for row, id in enumerate(read.prediction.ids))
+    assert log_p_of_text(read) == pytest.approx(expected, rel=1e-5)
+    assert log_p_of_text(transformer.trace(gpt, "He drinks cold milk, she drinks hot tea, he drinks cold")) is None
+
+
+@pytest.mark.parametrize("other", [LIE, "The old man told us all a story."])
+def test_the_changed_row_has_the_weights_of_both_sentences(trace, other: str) -> None:
+    head = Head("encoder", "self", 1, 1)
+    found = experiment(trace, sentence=other)
+    row = compared_row(found, head)
+    for side, run in enumerate((trace, found.changed)):
+        view = run.attention("encoder", 1)
+        weights = view.weights[1, view.query.labels.index(row.queries[side])]
+        np.testing.assert_array_equal(row.weights[side][row.known[side]], weights.astype(float))
+    assert row.known.sum(axis=1).tolist() == [len(trace.source), len(found.changed.source)]
+    assert len(row.keys) == row.known.shape[1] and row.known.any(axis=0).all(), "every column is of A, of B or of both"
+
+
+def test_a_run_beside_itself_has_nothing_that_differs(trace) -> None:
+    found = experiment(trace)
+    tokens = next_tokens(found)
+    assert compared_row(found, Head("encoder", "self", 1, 1)) is None
+    assert furthest_pair(stream_similarity(found.original, found.changed, "encoder")) is None
+    assert tokens is not None and tokens.kl == tokens.most == 0
+    assert list(tokens.before) == sorted(tokens.before, reverse=True)
+    alike = heads_like(Head("decoder", "cross", 1, 0), trace, trace)
+    assert alike.best == (1, 0) and alike.is_known and not alike.is_other_kind
+    assert alike.distances[1, 0] == pytest.approx(0, abs=1e-9)

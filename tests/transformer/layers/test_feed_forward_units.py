@@ -7,16 +7,17 @@ import pytest
 import torch
 
 import transformer
+from tests.transformer.interventions.rows_of_zeros import without_row
+from transformer.interventions.silenced_unit import unit_effect, unit_effect_on_output
 from transformer.layers.feed_forward_units import (
-    direct_path,
     most_active_units,
     norms_on_the_way,
     output_vectors,
     silent_share,
     strongest_units,
     unit_words,
-    vocabulary_matrix,
 )
+from transformer.predictions.answer_probabilities import prediction_rows, softmax
 
 SENTENCE = "We went to the sea, and the sea was cold."
 
@@ -33,33 +34,6 @@ def test_relu_units_are_silent_when_they_are_zero(tiny_checkpoint):
         hidden = trace.values(f"decoder.layers.{layer}.feed_forward.hidden")
         assert np.allclose(share[layer], (hidden == 0).mean(axis=1))
     assert 0 < share.min() and share.max() < 1
-
-
-def test_silent_gelu_units_let_little_through(tiny_checkpoint):
-    _, trace = traced(tiny_checkpoint, "gpt")
-    name = "decoder.layers.0.feed_forward"
-    silent = trace.values(f"{name}.pre_activation") <= 0
-    assert trace.values(f"{name}.hidden")[silent].min() >= -0.1701
-    assert np.allclose(silent_share(trace, "decoder")[0], silent.mean(axis=1))
-
-
-@pytest.mark.parametrize("kind, stack", [("translator", "decoder"), ("gpt", "decoder"), ("bert", "encoder")])
-def test_parts_on_the_direct_path_add_up_to_the_logits(tiny_checkpoint, kind, stack):
-    """Stream before the last feed-forward layer + every unit + b₂ + E β = the recorded logits."""
-    checkpoint, trace = traced(tiny_checkpoint, kind)
-    layer, position = 1, 4
-    prefix = f"{stack}.layers.{layer}"
-    before = trace.values(f"{prefix}.residual.after_{'cross' if kind == 'translator' else 'self'}_attention")[position]
-    hidden = trace.values(f"{prefix}.feed_forward.hidden")[position]
-    units = hidden[:, None] * output_vectors(checkpoint, stack, layer, range(len(hidden)))
-    projection = checkpoint.model.get_submodule(f"{prefix}.feed_forward.output_projection")
-    parts = np.concatenate([before[None], units, projection.bias.detach().numpy()[None]])
-    matrix, writes = vocabulary_matrix(checkpoint, stack)
-    assert writes
-    last = norms_on_the_way(trace, stack, layer)[-1]
-    beta = checkpoint.model.get_submodule(last).bias.detach().numpy()
-    total = (direct_path(trace, stack, layer, position, parts) @ matrix.T).sum(axis=0) + matrix @ beta
-    assert np.allclose(total, trace.values(f"{stack}.logits")[position], atol=1e-4)
 
 
 def test_post_norm_parts_pass_all_later_norms(tiny_checkpoint):
@@ -110,3 +84,25 @@ def test_units_are_chosen_by_their_absolute_value(tiny_checkpoint):
     active = most_active_units(trace, "encoder", 0, count=6)
     assert hidden.max(axis=0)[active].min() >= np.delete(hidden.max(axis=0), active).max()
     assert list(active) == sorted(active)
+
+
+@pytest.mark.parametrize("name", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
+def test_a_silenced_unit_changes_what_a_row_of_zeros_changes(tiny_checkpoint, name: str) -> None:
+    trace = transformer.trace(tiny_checkpoint(name), SENTENCE)
+    stack = trace.stacks[-1]
+    runs = trace, without_row(trace, stack, 1, 5)
+    for found, run in zip(unit_effect(trace, stack, 1, 5, position=1), runs, strict=True):
+        if name == "tiny-sentiment":
+            expected = softmax(run.values("classifier.logits"))
+        else:
+            logits = run.values(f"{stack}.logits")[1].astype(np.float64)
+            if stack == "decoder":
+                logits[list(trace.checkpoint.framing.never)] = -np.inf  # never generated
+            expected = softmax(logits)
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+    output = unit_effect_on_output(trace, stack, 1, 5)
+    assert (output is None) == (name in ("tiny-bert", "tiny-sentiment"))
+    if output is not None:
+        rows = prediction_rows(trace)
+        for found, run in zip(output, runs, strict=True):
+            np.testing.assert_allclose(found, np.exp(rows.chosen(rows.log_probabilities(run))), atol=1e-6)

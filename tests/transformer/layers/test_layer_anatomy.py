@@ -1,13 +1,16 @@
-"""The parts of a layer, read from the modules of every family and of the paper's model."""
+"""The parts of a layer, read from the modules of every family; all parameters counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
+import transformer
 from tests.foreign_checkpoints import FOREIGN
+from transformer.layers.costs import parameter_costs, parameter_statistics, shares_of_parts
 from transformer.layers.layer_anatomy import LayerPart, anatomy
 from transformer.models import Model
 from transformer.toy.tiny_models import LLAMA, paper_model, tiny_llama
@@ -48,8 +51,8 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("name", FOREIGN)
-def test_every_family_says_what_it_is(family: Callable, name: str) -> None:
-    model = family(name).model
+def test_every_family_says_what_it_is(guest: Callable, name: str) -> None:
+    model = guest(name).model
     for stack in (stack for stack in ("encoder", "decoder") if hasattr(model, stack)):
         found = parts_of(model, stack)
         facts = {what: value for part in found.values() for what, value in part.facts}
@@ -63,3 +66,46 @@ def test_every_family_says_what_it_is(family: Callable, name: str) -> None:
         places = {"hf-t5": "relative", "hf-marian": "sines and cosines"}
         usual = "rotary" if name in ("hf-llama", "hf-gemma2", "hf-neox") else "learned"
         assert facts["kind of positions"] == places.get(name, usual)
+
+
+# ---- parameters ------------------------------------------------------------------------------------------------------
+
+
+def test_parameters_of_known_parts(tiny_checkpoint):
+    model = tiny_checkpoint("translator").model
+    d, ff, found = model.config.d_model, model.config.d_ff, parameter_costs(model)
+    assert found["self-attention"] == 2 * found["cross-attention"] == 4 * 4 * d * (d + 1)
+    assert found["feed-forward"] == 4 * (2 * d * ff + d + ff)
+    assert found["LayerNorm"] == 2 * d * (2 * 2 + 2 * 3 + 2)
+    assert found["projection"] == d * model.config.vocabulary_size
+    assert found["positions"] == 0  # sinusoidal: a formula
+
+
+def test_a_tied_matrix_counts_where_it_is_first_used(tiny_checkpoint):
+    found = parameter_costs(tiny_checkpoint("bert").model)
+    assert found["embedding"] == 16 * (tiny_checkpoint("bert").config.vocabulary_size + 2), "E and two segments"
+    assert found["next-sentence head"] == 16 * 16 + 16 + 16 * 2 + 2
+    assert found["projection"] == 0
+
+
+@pytest.mark.parametrize("name", ["en-fr", "vit-digits"])
+def test_two_kinds_of_parts_have_most_of_the_parameters_as_the_checkpoint_page_says(name):
+    model = transformer.load(f"checkpoints/{name}").model
+    shares = shares_of_parts(model)
+    assert sum(shares.values()) == pytest.approx(1) and [*shares.values()] == sorted(shares.values(), reverse=True)
+    assert sum([*shares.values()][:2]) > 0.5
+    feed_forward = sum(row.numbers for row in parameter_statistics(model) if ".feed_forward." in row.name)
+    assert shares["feed-forward"] == pytest.approx(feed_forward / model.n_parameters)
+
+
+def test_statistics_are_those_of_the_weights_and_cover_all_of_them(tiny_checkpoint):
+    model = tiny_checkpoint("bert").model  # tied: the embedding is also the projection
+    rows = parameter_statistics(model)
+    assert sum(row.numbers for row in rows) == model.n_parameters
+    assert not any("vocabulary_projection" in row.name for row in rows)
+    for row in rows:
+        values = model.get_parameter(row.name).detach().numpy().astype(np.float64)
+        assert row.shape == values.shape
+        np.testing.assert_allclose(
+            [row.mean, row.std, row.largest], [values.mean(), values.std(), np.abs(values).max()], atol=1e-6
+        )

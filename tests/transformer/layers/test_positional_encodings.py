@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import transformer
+from tests.conftest import ROOT
 from tests.transformer import tiny
 from transformer.guests.rotary_positions import RotaryPositions, plain_rotary
 from transformer.layers import positional_encodings
@@ -29,17 +30,6 @@ def test_added_encoding_is_what_the_trace_recorded(tiny_checkpoint):
     assert positional_encodings.added_encoding(tiny_checkpoint("bert").model, "encoder", 50) is None
 
 
-def test_the_table_ends_where_the_model_does(tiny_checkpoint):
-    assert len(positional_encodings.added_encoding(tiny_checkpoint("translator").model, "encoder", 5000)) == 96
-
-
-def test_similarity_is_a_cosine_of_the_distance_alone():
-    similarity = positional_encodings.similarity(positional_encodings.sinusoidal_table(30, 64))
-    np.testing.assert_allclose(np.diag(similarity), 1, atol=1e-6)
-    np.testing.assert_allclose(similarity[0, :20], similarity[10, 10:30], atol=1e-5)
-    assert (np.abs(similarity) <= 1).all()
-
-
 @pytest.mark.parametrize("n_turned", [16, 8])
 def test_the_table_of_a_rotary_model_is_what_its_encoding_multiplies_by(n_turned):
     rotary = plain_rotary(n_turned, 500.0)
@@ -58,39 +48,12 @@ def test_relative_bias_is_what_is_added_to_the_scores(tiny_checkpoint):
     for distance, column in zip(distances, bias.T, strict=True):
         query = 0 if distance >= 0 else -int(distance)
         np.testing.assert_array_equal(recorded[:, query, query + distance], column)
-    with pytest.raises(ValueError, match="rotary"):
-        positional_encodings.relative_bias(tiny_checkpoint("bert").model, "encoder", 5)
 
 
 @pytest.mark.parametrize("distance", [-7, -2, 1, 30])
 def test_a_shift_of_sinusoidal_positions_is_one_linear_map(distance):
     table = positional_encodings.sinusoidal_table(64, 32).astype(np.float64)
-    before, after = (table[-distance:], table[:distance]) if distance < 0 else (table[:-distance], table[distance:])
-    np.testing.assert_allclose(positional_encodings.shift_encoding(before, distance), after, atol=2e-6)
-
-
-def test_sinusoidal_table_is_the_formula():
-    assert torch.equal(
-        torch.from_numpy(positional_encodings.sinusoidal_table(5, 4)), transformer.positions.sinusoidal_encoding(5, 4)
-    )
-
-
-SENTENCE = "The dog sleeps under the table."
-KINDS = ("translator", "bert", "sentiment")  # sinusoidal, rotary, relative: encoders, in which words can swap positions
-
-
-def _model(scheme: str):
-    config = transformer.ModelConfig(
-        kind="encoder-only", vocabulary_size=50, d_model=16, n_heads=2, d_ff=24, n_encoder_layers=2, n_decoder_layers=0,
-        max_length=20, positions=scheme,
-    )  # fmt: skip
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
-        model = transformer.build_model(config).eval()
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter += 0.3 * torch.randn_like(parameter)
-    return model
+    assert positional_encodings.shift_deviation(table, distance) < 2e-6
 
 
 def _encode(model, ids, edits=()):
@@ -99,56 +62,22 @@ def _encode(model, ids, edits=()):
 
 
 @pytest.mark.parametrize("scheme", ["sinusoidal", "learned", "rotary", "relative"])
-def test_other_positions_are_the_same_as_other_places_of_the_words(scheme):
-    model, ids, order = _model(scheme), [7, 8, 9, 10, 11], [3, 0, 4, 1, 2]
+def test_other_positions_are_other_places_of_the_words_and_without_any_the_order_means_nothing(scheme):
+    model, ids, order = tiny.random_model("encoder-only", positions=scheme), [7, 8, 9, 10, 11], [3, 0, 4, 1, 2]
     edited = _encode(model, ids, reordered_positions(model, "encoder", order))
     sentence = [0] * 5
     for token, place in zip(ids, order, strict=True):
         sentence[place] = token
-    really = _encode(model, sentence)
-    np.testing.assert_allclose(edited, really[order], atol=1e-5)
+    np.testing.assert_allclose(edited, _encode(model, sentence)[order], atol=1e-5)
     assert np.abs(edited - _encode(model, ids)).max() > 1e-3
-
-
-@pytest.mark.parametrize("scheme", ["sinusoidal", "learned", "rotary", "relative"])
-def test_without_positions_the_order_of_the_words_means_nothing(scheme):
-    model, ids, order = _model(scheme), [7, 8, 9, 10, 11], [3, 0, 4, 1, 2]
     edits = without_positions(model, "encoder")
-    plain = _encode(model, ids, edits)
     mixed = _encode(model, [ids[place] for place in order], edits)
-    np.testing.assert_allclose(mixed, plain[order], atol=1e-5)
+    np.testing.assert_allclose(mixed, _encode(model, ids, edits)[order], atol=1e-5)
 
 
 def test_a_model_without_positions_has_nothing_to_edit():
-    model = _model("none")
+    model = tiny.random_model("encoder-only", positions="none")
     assert without_positions(model, "encoder") == () and reordered_positions(model, "encoder", [1, 0]) == ()
-
-
-@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
-def test_the_edits_work_while_a_trace_is_made(tiny_checkpoint, kind):
-    checkpoint = tiny_checkpoint(kind)
-    stack = "encoder" if checkpoint.config.has_encoder else "decoder"
-    before = transformer.trace(checkpoint, SENTENCE, target="Le chien" if checkpoint.config.has_decoder else None)
-    n = len(checkpoint.tokenizer.encode(SENTENCE))
-    for edits in (
-        without_positions(checkpoint.model, stack),
-        reordered_positions(checkpoint.model, stack, list(range(n))[::-1]),
-    ):
-        after = transformer.trace(checkpoint, SENTENCE, edits=edits)
-        assert len(after.tokens(stack)) >= n
-        assert not np.array_equal(
-            after.values(f"{stack}.layers.0.residual.out")[:n], before.values(f"{stack}.layers.0.residual.out")[:n]
-        )
-
-
-def test_an_order_that_is_none_is_refused(tiny_checkpoint):
-    model = tiny_checkpoint("translator").model
-    with pytest.raises(ValueError, match=r"\[0, 2\]"):
-        reordered_positions(model, "encoder", [0, 2])
-    with pytest.raises(ValueError, match="reads only"):
-        transformer.trace(
-            tiny_checkpoint("translator"), "The", edits=reordered_positions(model, "encoder", list(range(30)))
-        )
 
 
 IDS = (5, 9, 4, 17)
@@ -159,6 +88,10 @@ class Loaded:
 
     def __init__(self, model):
         self.model, self.config = model, model.config
+
+
+def writer() -> Loaded:
+    return Loaded(tiny.random_model("decoder-only"))
 
 
 @pytest.mark.parametrize("stack", ["encoder", "decoder"])
@@ -180,15 +113,31 @@ def test_every_kind_of_model_can_be_measured(kind, scheme):
     assert (np.abs(measured).max() > 1e-3) == (scheme != "none")
 
 
-def test_rotary_positions_change_nothing_at_distance_0():
-    model = tiny.random_model("encoder-only", positions="rotary")
-    measured, distances = measured_position_scores(Loaded(model), IDS, stack="encoder", n_positions=16)
-    np.testing.assert_allclose(measured[:, distances == 0], 0, atol=1e-5)
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda model: reordered_positions(model, "encoder", [0, 2]), r"\[0, 2\]"),
+        (lambda model: _encode(model, [5], reordered_positions(model, "encoder", list(range(30)))), "reads only"),
+        (lambda model: relative_bias(tiny.random_model("encoder-only", positions="rotary"), "encoder", 5), "rotary"),
+        (lambda model: measured_position_scores(writer(), IDS, stack="encoder", n_positions=8), "no encoder"),
+        (lambda model: measured_position_scores(writer(), IDS, stack="decoder", n_positions=25), "reads 2 to 24"),
+    ],
+)
+def test_what_cannot_be_moved_or_measured_is_refused(ask, message):
+    with pytest.raises(ValueError, match=message):
+        ask(tiny.random_model())
 
 
-def test_what_cannot_be_measured_is_refused():
-    model = Loaded(tiny.random_model("decoder-only"))
-    with pytest.raises(ValueError, match="no encoder"):
-        measured_position_scores(model, IDS, stack="encoder", n_positions=8)
-    with pytest.raises(ValueError, match="reads 2 to 24"):
-        measured_position_scores(model, IDS, stack="decoder", n_positions=25)
+def test_only_the_sinusoidal_table_is_the_same_in_both_directions():
+    """In the learned table of bert-en, the cosine from position 4 is 0.16 two back and 0.31 two ahead."""
+    learned, formula = (
+        positional_encodings.added_encoding(transformer.load(ROOT / "checkpoints" / name).model, "encoder", 64)
+        for name in ("bert-en", "en-fr-2017")
+    )
+    back, ahead = positional_encodings.cosines_around(learned, 4, 2)
+    assert (round(back, 2), round(ahead, 2)) == (0.16, 0.31)
+    assert positional_encodings.shift_deviation(learned, -2) > 0.1
+    back, ahead = positional_encodings.cosines_around(formula, 4, 2)
+    assert back == pytest.approx(ahead, abs=1e-6)
+    for distance in (-2, 3):
+        assert positional_encodings.shift_deviation(formula, distance) < 1e-5

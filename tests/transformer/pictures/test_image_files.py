@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import struct
 import subprocess
-import zlib
-from collections.abc import Callable
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -40,17 +37,6 @@ def saved(image: Image.Image, kind: str = "PNG", **more: object) -> bytes:
     file = BytesIO()
     image.save(file, kind, **more)
     return file.getvalue()
-
-
-def chunk(name: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-
-
-def claimed_size(width: int, height: int, *, colour_type: int = 2) -> bytes:
-    """Return a PNG of a few bytes that claims to be large."""
-    header = struct.pack(">IIBBBBB", width, height, 8, colour_type, 0, 0, 0)
-    rows = zlib.compress(bytes(1000))
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
 
 
 def colour_at(image: Image.Image, x: float, y: float) -> np.ndarray:
@@ -94,38 +80,6 @@ def test_the_first_frame_of_an_animation_is_read() -> None:
     frames = [Image.new("RGB", (8, 8), colour) for colour in (RED, BLUE)]
     file = saved(frames[0], save_all=True, append_images=frames[1:], duration=100)
     assert colour_at(decode_image(file), 0.5, 0.5).tolist() == list(RED)
-
-
-def without_end(kind: str) -> bytes:
-    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
-    file = saved(Image.fromarray(noise), kind)
-    return file[: len(file) // 2]
-
-
-REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
-    "empty": (lambda: b"", "not a PNG or JPEG"),
-    "text": (lambda: b"A dog barks.", "not a PNG or JPEG"),
-    "another kind": (lambda: saved(two_colours(), "GIF"), "not a PNG or JPEG"),
-    "a vector graphic": (lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a PNG or JPEG"),
-    "PostScript": (lambda: saved(two_colours(), "EPS"), "not a PNG or JPEG"),
-    "a PNG cut off": (lambda: without_end("PNG"), "cut off or damaged"),
-    "a JPEG cut off": (lambda: without_end("JPEG"), "cut off or damaged"),
-    "a decompression bomb": (lambda: claimed_size(60_000, 60_000), "16 million pixels"),
-    "just too large": (lambda: claimed_size(4001, 4000), "16 million pixels"),
-    "transparent and too large": (lambda: claimed_size(4000, 4000, colour_type=6), "without transparency"),
-    "a line of pixels": (lambda: claimed_size(15_000_000, 1), "neither side"),
-    "fewer rows than claimed": (lambda: claimed_size(3000, 3000), "cut off or damaged"),
-    "a broken checksum": (lambda: saved(two_colours()).replace(b"IDAT", b"IDAX", 1), "not a PNG or JPEG"),
-    "many scans": (lambda: b"\xff\xd8" + saved(two_colours(), "JPEG")[2:] + b"\xff\xda" * 70, "scans"),
-    "too many bytes": (lambda: saved(two_colours()) + bytes(image_files.MAX_BYTES), "MB"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_read_is_refused_in_a_sentence(name: str) -> None:
-    make, said = REFUSED[name]
-    with pytest.raises(InputError, match=said):
-        image_text(make())
 
 
 LARGEST = {  # the images of each kind that take the most memory, for a file of some kilobytes

@@ -6,35 +6,29 @@ import numpy as np
 import pytest
 
 import transformer
+from tests.transformer.heads.attention import made, tokens
 from transformer.predictions.comparison import (
     align,
-    alike_heads,
     compared_attention,
     difference_map,
-    first_positions,
     head_differences,
     head_divergence,
     stream_similarity,
 )
 from transformer.runs.attention_view import AttentionView
-from transformer.text.tokens import Token, TokenSequence
+from transformer.text.tokens import TokenSequence
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 SENTENCE, OTHER = "The old man told us a story.", "The man told us an old story."
 
 
 def sequence(words: str) -> TokenSequence:
-    ids = {word: number for number, word in enumerate(dict.fromkeys(words.split()))}
-    return TokenSequence(tuple(Token(i, ids[word], f" {word}", f"·{word}") for i, word in enumerate(words.split())))
+    return tokens([f" {word}" for word in words.split()])
 
 
 def view(weights: list, *, query: str, key: str) -> AttentionView:
     """Return hand-made heads, [head, query, key]; everything is allowed."""
-    values = np.array(weights, dtype=np.float32)
-    allowed = np.ones(values.shape[1:], dtype=bool)
-    return AttentionView(
-        "encoder.layers.0.self_attention", "encoder", 0, "self", values, allowed, values, sequence(query), sequence(key)
-    )
+    return made(np.array(weights), *([f" {word}" for word in words.split()] for words in (query, key)), kind="self")
 
 
 def test_a_known_alignment() -> None:
@@ -53,16 +47,8 @@ def test_what_was_replaced_by_more_has_no_partner() -> None:
     assert nothing.pairs == () and nothing.merged == ((0, None), (None, 0), (None, 1))
 
 
-def test_tokenizers_may_number_the_same_text_differently() -> None:
-    first, second = sequence("the cat sat"), sequence("a the cat sat")
-    assert first.ids[0] != second.ids[1]
-    assert align(first, second).pairs == ((0, 1), (1, 2), (2, 3))
-
-
 def test_neither_case_nor_the_first_space_keeps_words_of_two_tokenizers_apart() -> None:
-    cased = TokenSequence(tuple(Token(i, i, text, text) for i, text in enumerate(("The", " cat", " Sat"))))
-    lower = TokenSequence(tuple(Token(i, i, text, text) for i, text in enumerate((" so", " the", "cat", " sat"))))
-    found = align(cased, lower)
+    found = align(tokens(("The", " cat", " Sat")), tokens((" so", " the", "cat", " sat")))
     assert found.pairs == ((0, 1), (1, 2), (2, 3))
     assert found.equal == (False, True, False)
 
@@ -85,7 +71,8 @@ def test_a_run_compared_with_itself_differs_nowhere(tiny_checkpoint, kind) -> No
         assert not found.values.any() and found.mean_change == 0 and found.n_unaligned == 0
         assert np.array_equal(found.known, one.allowed)
         np.testing.assert_allclose(head_differences(trace, trace, stack, attention), 0, atol=1e-12)
-        far = alike_heads(one, [trace.attention(stack, layer, attention) for layer in (0, 1)], head=1)
+        layers = (trace.attention(stack, layer, attention) for layer in (0, 1))
+        far = np.stack([head_divergence(one, layer, head=1) for layer in layers])
         assert far.shape == (2, 2) and np.unravel_index(far.argmin(), far.shape) == (1, 1)
     stack = trace.stacks[-1]
     np.testing.assert_allclose(stream_similarity(trace, trace, stack).cosine, 1, atol=1e-9)
@@ -122,15 +109,6 @@ def test_a_difference_is_second_minus_first_where_both_have_the_cell() -> None:
         difference_map(first, second, head=0, second_head=3)
 
 
-def test_divergence_is_one_bit_between_heads_that_share_nothing() -> None:
-    left, right = [[1.0, 0.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]
-    even = [[0.5, 0.5], [0.5, 0.5]]
-    first, second = (view(heads, query="a b", key="a b") for heads in ([left, left], [right, even]))
-    expected = 0.5 * np.log2(1 / 0.75) + 0.5 * (0.5 * np.log2(0.5 / 0.75) + 0.5 * np.log2(0.5 / 0.25))
-    np.testing.assert_allclose(head_divergence(first, second), [1.0, expected], atol=1e-7)
-    np.testing.assert_allclose(head_divergence(second, first, head=1), [expected, expected], atol=1e-7)
-
-
 def test_what_goes_to_keys_without_a_partner_counts_as_one_more_key() -> None:
     first = view([[[0.25, 0.75]]], query="a", key="a b")
     second = view([[[0.25, 0.5, 0.25]]], query="a", key="a x y")
@@ -138,21 +116,6 @@ def test_what_goes_to_keys_without_a_partner_counts_as_one_more_key() -> None:
     other_query = view([[[0.5, 0.5], [1.0, 0.0]]], query="x y", key="a b")
     other_key = view([[[0.5, 0.2, 0.3]]], query="a", key="x y z")
     assert np.isnan(head_divergence(first, other_query)).all() and np.isnan(head_divergence(first, other_key)).all()
-
-
-def test_equal_words_at_equal_places_begin_as_equal_vectors(tiny_checkpoint) -> None:
-    checkpoint = tiny_checkpoint("translator")
-    one = transformer.trace(checkpoint, "The old man told us a story.")
-    two = transformer.trace(checkpoint, "The old man told us a table.")
-    found = stream_similarity(one, two, "encoder")
-    start = [k for k, (i, j) in enumerate(found.alignment.pairs) if i == j and found.alignment.equal[k]]
-    assert found.steps == ("embedding", "layer 0", "layer 1") and len(start) > 3
-    np.testing.assert_allclose(found.cosine[0, start], 1, atol=1e-9)
-    assert (found.cosine[1, start] < 1 - 1e-9).all(), "attention has told every word about the last one"
-    first, second = (trace.values("encoder.layers.0.residual.out")[start[1]] for trace in (one, two))
-    expected = first @ second / (np.linalg.norm(first) * np.linalg.norm(second))
-    assert found.cosine[1, start[1]] == pytest.approx(float(expected), abs=1e-5)
-    assert len(found.labels) == len(found.alignment.pairs)
 
 
 def test_rows_of_cross_attention_correspond_where_they_predict_the_same_token(tiny_checkpoint) -> None:
@@ -169,13 +132,3 @@ def test_streams_of_different_models_are_not_compared(tiny_checkpoint) -> None:
     bert, other = (transformer.trace(tiny_checkpoint(kind), SENTENCE) for kind in ("bert", "translator"))
     with pytest.raises(ValueError, match="2 and 2 layers of 16 and 32 numbers; only two runs of one checkpoint"):
         stream_similarity(bert, other, "encoder")
-
-
-def test_the_beginning_of_a_causal_map_is_the_map_of_the_beginning(tiny_checkpoint) -> None:
-    checkpoint = tiny_checkpoint("gpt")
-    whole = transformer.trace(checkpoint, SENTENCE, target="He was old.").attention("decoder", 1)
-    part = transformer.trace(checkpoint, SENTENCE, target="x").attention("decoder", 1)
-    cut = first_positions(whole, 5)
-    assert cut.query.displays == whole.query.displays[:5]
-    np.testing.assert_allclose(cut.weights, part.weights[:, :5, :5], atol=1e-6)
-    np.testing.assert_allclose(cut.weights.sum(axis=-1), 1, atol=1e-6)

@@ -1,23 +1,28 @@
-"""Decoding: with and without the cache, greedy and sampled, with the candidates at every step."""
+"""Decoding: with and without the cache; greedy, sampled and by beam; the candidates at every step."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.transformer.tiny import SOURCE, random_model
 from transformer import Beam, Checkpoint, Greedy, InputError, Sample, Tokenizer, decode
-from transformer.config import NORMS, POSITIONS
-from transformer.fast.shortcut import fast_path
+from transformer.config import POSITIONS
+from transformer.models import Model
 from transformer.probes import Edit
-from transformer.runs.decoding_state import DecodingState, greedy_batch, writable
+from transformer.runs.beam_search import Hypothesis, beam_search
+from transformer.runs.decoding_state import NEVER_WRITTEN, greedy_batch
+from transformer.runs.decoding_strategies import length_penalty, reshape_logits
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 
 SENTENCE = "The cat sat on the mat."
@@ -32,27 +37,6 @@ def writer(request: pytest.FixtureRequest, tiny_tokenizer: Tokenizer) -> Checkpo
 def checkpoint_of(tokenizer: Tokenizer, kind: str = "encoder-decoder", **values: object) -> Checkpoint:
     model = random_model(kind, vocabulary_size=tokenizer.vocabulary_size, **{"max_length": 64, **values})
     return Checkpoint(path=Path("random"), model=model, tokenizer=tokenizer, card="")
-
-
-@pytest.mark.parametrize("path", ["readable", "fast"])
-@pytest.mark.parametrize(("positions", "norm"), list(product(POSITIONS, NORMS)))
-@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only"])
-def test_cached_steps_give_the_logits_of_one_pass(kind: str, positions: str, norm: str, path: str) -> None:
-    """Token by token and in a block, for two texts at once."""
-    model = random_model(kind, positions=positions, norm=norm, tie_embeddings=False)
-    source = torch.cat((SOURCE, torch.tensor([[8, 4, 2, 0, 0, 0]]))) if kind == "encoder-decoder" else None
-    ids = torch.tensor([[1, 7, 19, 11, 5, 6, 9], [1, 12, 12, 3, 20, 4, 8]])
-    with torch.inference_mode():
-        whole = DecodingState(model, source, cached=False).feed_all(ids)
-        state = DecodingState(model, source)
-        if path == "fast":
-            with fast_path():
-                steps = [state.feed_all(ids[:, :3])] + [state.feed(ids[:, t : t + 1])[:, None] for t in range(3, 7)]
-        else:
-            steps = [state.feed_all(ids[:, :3])] + [state.feed(ids[:, t : t + 1])[:, None] for t in range(3, 7)]
-    torch.testing.assert_close(torch.cat(steps, dim=1), whole, rtol=0, atol=1e-5)
-    assert torch.equal(state.ids, ids)
-    assert state.cache.length == 7
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
@@ -71,45 +55,7 @@ def test_decoding_with_the_cache_equals_decoding_without_it(
         np.testing.assert_allclose(one.logits, other.logits, rtol=0, atol=1e-5)
 
 
-def test_select_keeps_and_doubles_rows_of_the_cache() -> None:
-    model = random_model(tie_embeddings=False)
-    source = SOURCE.expand(3, -1)
-    ids = torch.tensor([[1, 7], [1, 8], [1, 9]])
-    rows = torch.tensor([2, 0, 2, 1])
-    following = torch.tensor([[4], [5], [6], [7]])
-    with torch.inference_mode():
-        state = DecodingState(model, source)
-        state.feed(ids)
-        state.select(rows)
-        logits = state.feed(following)
-        whole = torch.cat((ids[rows], following), dim=1)
-        expected = DecodingState(model, SOURCE.expand(4, -1), cached=False).feed(whole)
-    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5)
-
-
 # ---- what a decoding says -------------------------------------------------------------------------------------------
-
-
-def test_greedy_takes_the_most_probable_token_at_every_step(writer: Checkpoint) -> None:
-    decoding = decode(writer, SENTENCE, Greedy(15))
-    assert 1 <= len(decoding.steps) <= 15
-    assert [step.index for step in decoding.steps] == list(range(len(decoding.steps)))
-    assert tuple(step.chosen.id for step in decoding.steps) == decoding.tokens.ids
-    for step in decoding.steps:
-        assert step.chosen == step.candidates[0]
-        assert step.chosen.id == int(step.logits.argmax())
-        probabilities = [candidate.probability for candidate in step.candidates]
-        assert probabilities == sorted(probabilities, reverse=True)
-        softmax = np.exp(step.logits - step.logits.max())
-        softmax /= softmax.sum()
-        for candidate in step.candidates:
-            assert candidate.probability == pytest.approx(softmax[candidate.id], rel=1e-4)
-            assert candidate.chance == candidate.probability
-            assert candidate.display == writer.tokenizer.display(candidate.id)
-        assert not {PAD_ID, START_ID} & {candidate.id for candidate in step.candidates}
-    assert decoding.finished == (decoding.tokens.ids[-1] == END_ID)
-    expected = sum(np.log(step.chosen.probability) for step in decoding.steps)
-    assert decoding.log_probability == pytest.approx(expected, rel=1e-4)
 
 
 def test_the_text_is_the_translation_or_the_whole_continued_text(writer: Checkpoint) -> None:
@@ -159,28 +105,6 @@ def test_a_forced_beginning_is_kept(writer: Checkpoint) -> None:
     assert len(decode(writer, SENTENCE, Greedy(), forced="Le chien dort").tokens) > len(forced)
 
 
-def test_forced_steps_still_show_what_the_model_wanted(writer: Checkpoint) -> None:
-    decoding = decode(writer, SENTENCE, Greedy(), forced="Le chien")
-    first = decoding.steps[0]
-    assert first.chosen.id == writer.tokenizer.encode("Le chien")[0]
-    assert first.candidates[0].id == decode(writer, SENTENCE, Greedy(1)).tokens.ids[0]
-
-
-def test_recorded_steps_hold_the_activations_of_each_step(writer: Checkpoint) -> None:
-    decoding = decode(writer, SENTENCE, Greedy(4), record_steps=True)
-    plain = decode(writer, SENTENCE, Greedy(4))
-    assert plain.tokens.ids == decoding.tokens.ids
-    assert all(not step.activations for step in plain.steps)
-    name = "decoder.layers.1.self_attention.weights"
-    n_prompt = 1 if writer.config.has_encoder else 1 + len(writer.tokenizer.encode(SENTENCE))
-    shapes = [step.activations[name].shape for step in decoding.steps]
-    assert shapes == [(2, n_prompt if t == 0 else 1, n_prompt + t) for t in range(4)]
-    for step in decoding.steps:
-        logits = step.activations["decoder.logits"].values[-1]
-        np.testing.assert_array_equal(logits[END_ID:], step.logits[END_ID:])
-        assert not step.activations[name].values.flags.writeable
-
-
 @pytest.mark.parametrize("positions", POSITIONS)
 @pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only"])
 def test_slices_of_one_pass_are_what_each_step_computes(kind: str, positions: str, tiny_tokenizer: Tokenizer) -> None:
@@ -218,31 +142,6 @@ def test_a_forward_hook_changes_what_is_written_as_an_edit_does(writer: Checkpoi
     assert not np.allclose(decode(writer, SENTENCE, Greedy(6)).steps[0].logits, hooked.steps[0].logits, atol=1e-3)
 
 
-def test_a_projection_that_is_replaced_is_the_one_that_writes(tiny_tokenizer: Tokenizer) -> None:
-    """W_Q, W_K and W_V are one product unless one of them was replaced."""
-
-    class Doubled(torch.nn.Linear):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            return 2 * super().forward(x)
-
-    with torch.random.fork_rng():
-        model = random_model.__wrapped__("decoder-only", vocabulary_size=tiny_tokenizer.vocabulary_size)
-    attention = model.decoder.layers[0].self_attention
-    plain, doubled = attention.value_projection, Doubled(16, 16)
-    doubled.load_state_dict(plain.state_dict())
-    attention.value_projection = doubled
-    with torch.inference_mode(), fast_path():
-        ids = torch.tensor([[1, 7, 19]])
-        state = DecodingState(model, None)
-        state.feed(ids[:, :2])
-        step = state.feed(ids[:, 2:])
-        whole = DecodingState(model, None, cached=False).feed(ids)
-        attention.value_projection = plain
-        other = DecodingState(model, None, cached=False).feed(ids)
-    torch.testing.assert_close(step, whole, rtol=0, atol=1e-5)
-    assert not torch.allclose(step, other, atol=1e-3)
-
-
 def test_many_sentences_at_once_give_what_each_gives_alone(tiny_tokenizer: Tokenizer) -> None:
     checkpoint = checkpoint_of(tiny_tokenizer, tie_embeddings=False)
     sentences = ["The cat sat on the mat.", "It is raining.", "I love you more than you think, my brother."]
@@ -251,20 +150,6 @@ def test_many_sentences_at_once_give_what_each_gives_alone(tiny_tokenizer: Token
     longest = max(map(len, sources))
     batch = torch.tensor([ids + [PAD_ID] * (longest - len(ids)) for ids in sources])
     assert greedy_batch(checkpoint.model, batch, 12) == alone
-
-
-def test_many_sentences_never_run_past_the_models_maximum() -> None:
-    model = random_model(max_length=12)
-    (ids,) = greedy_batch(model, SOURCE, 1000)
-    assert len(ids) <= 12
-
-
-def test_pads_and_the_start_are_never_written() -> None:
-    logits = torch.zeros(2, 3, 6)
-    allowed = torch.isfinite(writable(logits))
-    assert allowed[..., [PAD_ID, START_ID]].any().item() is False
-    assert allowed[..., END_ID:].all()
-    assert torch.equal(logits, torch.zeros(2, 3, 6)), "the logits themselves stay"
 
 
 # ---- limits and errors ----------------------------------------------------------------------------------------------
@@ -299,69 +184,15 @@ def test_models_that_do_not_write_say_so(kind: str, tiny_checkpoint: Tiny) -> No
 # ---- sampling -------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_text_and_another_seed_another(writer: Checkpoint) -> None:
+def test_a_text_depends_on_its_seed_and_not_on_the_global_generator(writer: Checkpoint) -> None:
     strategy = Sample(temperature=1.5, seed=3, max_new_tokens=12)
-    first, second = (decode(writer, SENTENCE, strategy) for _ in range(2))
-    assert first.tokens.ids == second.tokens.ids
-    others = {decode(writer, SENTENCE, replace(strategy, seed=seed)).tokens.ids for seed in range(8)}
-    assert len(others) > 4
-
-
-def test_sampling_neither_reads_nor_moves_the_global_generator(writer: Checkpoint) -> None:
-    strategy = Sample(seed=3, max_new_tokens=8)
     expected = decode(writer, SENTENCE, strategy).tokens.ids
     torch.manual_seed(99)
     state = torch.get_rng_state()
     assert decode(writer, SENTENCE, strategy).tokens.ids == expected
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_sampling_does_not_depend_on_other_threads(writer: Checkpoint) -> None:
-    seeds = range(8)
-    alone = [decode(writer, SENTENCE, Sample(seed=seed, max_new_tokens=8)).tokens.ids for seed in seeds]
-    together: dict[int, tuple[int, ...]] = {}
-
-    def run(seed: int) -> None:
-        together[seed] = decode(writer, SENTENCE, Sample(seed=seed, max_new_tokens=8)).tokens.ids
-
-    threads = [Thread(target=run, args=(seed,)) for seed in seeds]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [together[seed] for seed in seeds] == alone
-
-
-def test_sampling_from_one_token_is_greedy(writer: Checkpoint) -> None:
-    greedy = decode(writer, SENTENCE, Greedy(10)).tokens.ids
-    assert decode(writer, SENTENCE, Sample(top_k=1, max_new_tokens=10)).tokens.ids == greedy
-    assert decode(writer, SENTENCE, Sample(top_p=1e-6, max_new_tokens=10)).tokens.ids == greedy
-    assert decode(writer, SENTENCE, Sample(temperature=0.001, max_new_tokens=10)).tokens.ids == greedy
-
-
-def test_sampled_candidates_keep_the_models_probability_beside_their_chance(writer: Checkpoint) -> None:
-    decoding = decode(writer, SENTENCE, Sample(temperature=2.0, top_k=3, seed=1, max_new_tokens=6))
-    for step in decoding.steps:
-        kept = [candidate for candidate in step.candidates if candidate.chance > 0]
-        assert len(kept) == 3
-        assert step.chosen in kept
-        assert sum(candidate.chance for candidate in kept) == pytest.approx(1.0, abs=1e-5)
-        assert [c.id for c in kept] == [c.id for c in step.candidates[:3]]
-        hottest = step.candidates[0]
-        ratio = hottest.chance / kept[1].chance
-        assert ratio == pytest.approx((hottest.probability / kept[1].probability) ** 0.5, rel=1e-3)
-
-
-def test_draws_follow_the_chances(tiny_tokenizer: Tokenizer) -> None:
-    checkpoint = checkpoint_of(tiny_tokenizer, "decoder-only", tie_embeddings=False)
-    strategy = Sample(top_k=4, temperature=1.5, max_new_tokens=1)
-    candidates = decode(checkpoint, SENTENCE, strategy).steps[0].candidates[:4]
-    n_draws = 400
-    drawn = [decode(checkpoint, SENTENCE, replace(strategy, seed=s)).tokens.ids[0] for s in range(n_draws)]
-    for candidate in candidates:
-        spread = 5 * (candidate.chance * (1 - candidate.chance) / n_draws) ** 0.5
-        assert drawn.count(candidate.id) / n_draws == pytest.approx(candidate.chance, abs=spread)
-    assert set(drawn) <= {candidate.id for candidate in candidates}
+    others = {decode(writer, SENTENCE, replace(strategy, seed=seed)).tokens.ids for seed in range(8)}
+    assert len(others) > 4
 
 
 @pytest.mark.parametrize("strategy", (Greedy(), Beam(2)))
@@ -377,3 +208,166 @@ def test_a_beginning_given_as_ids_is_taken_as_it_is(tiny_checkpoint, strategy) -
     for wrong in ([2, *ids], [1], [0], [10_000]):
         with pytest.raises(ValueError, match=r"forced token 0 is \d+; give ids of 0 to 399 without <pad> and <s>"):
             decode(checkpoint, SENTENCE, strategy, forced=wrong)
+
+
+# ---- temperature, top-k and top-p ------------------------------------------------------------------------------------
+
+LOGITS = torch.tensor([math.log(p) for p in (0.1, 0.5, 0.25, 0.15)])
+
+
+def chances(**settings: float) -> list[float]:
+    return torch.softmax(reshape_logits(LOGITS, **settings), dim=-1).tolist()
+
+
+def test_temperature_divides() -> None:
+    assert torch.equal(reshape_logits(LOGITS, temperature=2.0), LOGITS / 2)
+    cold, hot = chances(temperature=0.1), chances(temperature=100.0)
+    assert cold[1] > 0.99
+    assert max(hot) - min(hot) < 0.01
+
+
+def test_top_k_keeps_exactly_k_of_equal_logits() -> None:
+    reshaped = reshape_logits(torch.zeros(6), top_k=2)
+    assert torch.isfinite(reshaped).tolist() == [True, True, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("top_p", "kept"), [(1e-9, 1), (0.49, 1), (0.51, 2), (0.74, 2), (0.76, 3), (0.95, 4), (1.0, 4)]
+)
+def test_top_p_keeps_the_token_that_crosses_the_border(top_p: float, kept: int) -> None:
+    assert sum(chance > 0 for chance in chances(top_p=top_p)) == kept
+
+
+@given(
+    st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=12),
+    st.floats(0.001, 1000),
+    st.integers(0, 14),
+    st.floats(0.001, 1.0),
+)
+def test_something_to_draw_from_is_always_left(
+    logits: list[float], temperature: float, top_k: int, top_p: float
+) -> None:
+    tensor = torch.tensor(logits)
+    chance = torch.softmax(reshape_logits(tensor, temperature=temperature, top_k=top_k, top_p=top_p), dim=-1)
+    assert torch.isfinite(chance).all()
+    assert float(chance.sum()) == pytest.approx(1.0, abs=1e-4)
+    scaled = tensor / temperature  # slightly different logits may become equal here
+    assert chance[scaled.argmax()] == chance.max()
+    if top_k:
+        assert int((chance > 0).sum()) <= top_k
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Sample(temperature=0), "temperature is 0; .*Greedy"),
+        (lambda: Sample(temperature=-1.0), "temperature is -1.0"),
+        (lambda: Sample(temperature=math.nan), "temperature is nan"),
+        (lambda: Sample(temperature=math.inf), "temperature is inf"),
+        (lambda: Sample(top_k=-1), "top_k is -1"),
+        (lambda: Sample(top_p=0.0), "top_p is 0.0"),
+        (lambda: Sample(top_p=1.1), "top_p is 1.1"),
+        (lambda: Sample(top_p=math.nan), "top_p is nan"),
+        (lambda: Beam(width=0), "width is 0"),
+        (lambda: Beam(width=np.int64(0)), "width is .*0"),
+        (lambda: Beam(width="4"), "width is '4'"),
+        (lambda: Beam(length_penalty=-0.1), "length_penalty is -0.1"),
+        (lambda: Greedy(max_new_tokens=0), "max_new_tokens is 0"),
+        (lambda: Sample(max_new_tokens=0), "max_new_tokens is 0"),
+        (lambda: Beam(max_new_tokens=-2), "max_new_tokens is -2"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name_and_value(make: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("count", [np.int64(5), np.uint8(5), torch.tensor(5)])
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), torch.tensor(0.5), np.int64(1)])
+def test_numbers_of_other_libraries_are_settings_too(count: object, number: object) -> None:
+    assert Greedy(count).max_new_tokens == Beam(width=count).width == Sample(top_k=count).top_k == 5
+    assert Sample(temperature=number).temperature == Sample(top_p=number).top_p == number
+    assert Beam(length_penalty=number).length_penalty == number
+    with pytest.raises(ValueError, match="width is .*0.5"):
+        Beam(width=np.float32(0.5))
+
+
+# ---- beam search compared with all possible texts --------------------------------------------------------------------
+
+VOCABULARY, LIMIT = 7, 4
+READ = torch.tensor([[4, 6, 5, 4, 6, 2]])
+SEEDS = (3, 9, 22)  # models whose best text is not always the empty one, and depends on the length penalty
+WRITABLE = [id for id in range(VOCABULARY) if id not in NEVER_WRITTEN]
+
+
+def tiny_model(seed: int, kind: str = "encoder-decoder") -> Model:
+    return random_model(kind, seed=seed, vocabulary_size=VOCABULARY, tie_embeddings=False)
+
+
+@lru_cache
+def all_finished_texts(model: Model) -> dict[tuple[int, ...], float]:
+    """Return every text of at most LIMIT tokens that ends with </s>, with its log probability."""
+    words = [id for id in WRITABLE if id != END_ID]
+    found = {}
+    for n_words in range(LIMIT):
+        texts = [(*text, END_ID) for text in product(words, repeat=n_words)]
+        ids = torch.tensor([[START_ID, *text[:-1]] for text in texts])
+        with torch.inference_mode():
+            logits = model(READ.expand(len(texts), -1), ids) if model.config.has_encoder else model(ids)
+            logits[..., list(NEVER_WRITTEN)] = -torch.inf
+            log_p = torch.log_softmax(logits, dim=-1).gather(-1, torch.tensor(texts)[..., None]).sum(dim=(1, 2))
+        found |= dict(zip(texts, log_p.tolist(), strict=True))
+    return found
+
+
+def search(model: Model, strategy: Beam, *, limit: int = LIMIT, forced: tuple[int, ...] = ()) -> list[Hypothesis]:
+    source = READ if model.config.has_encoder else None
+    with torch.inference_mode():
+        return beam_search(model, source, [START_ID], strategy, limit, forced=forced, banned=NEVER_WRITTEN)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 1.0, 2.5])
+@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_beam_that_drops_nothing_finds_the_best_of_all_texts(seed: int, kind: str, penalty: float) -> None:
+    model = tiny_model(seed, kind)
+    texts = all_finished_texts(model)
+    scores = {text: log_p / length_penalty(len(text), penalty) for text, log_p in texts.items()}
+    best = max(scores, key=scores.get)
+    width = len(WRITABLE) ** LIMIT
+    found = search(model, Beam(width, length_penalty=penalty))
+    assert found[0].ids == best
+    assert found[0].score == pytest.approx(scores[best], abs=1e-4)
+    assert found[0].log_probability == pytest.approx(texts[best], abs=1e-4)
+    for text in found:
+        assert text.finished
+        assert text.score == pytest.approx(scores[text.ids], abs=1e-4)
+
+
+def test_a_high_penalty_exponent_prefers_longer_texts() -> None:
+    """Otherwise the test above might only ever see the empty text."""
+    lengths = {
+        penalty: [len(search(tiny_model(seed), Beam(600, length_penalty=penalty))[0].ids) for seed in SEEDS]
+        for penalty in (0.0, 0.6, 2.5)
+    }
+    assert lengths[0.0] < lengths[0.6] < lengths[2.5] == [LIMIT] * len(SEEDS)
+
+
+def test_forced_tokens_begin_every_text_at_their_own_probability() -> None:
+    model = tiny_model(2)
+    texts = all_finished_texts(model)
+    forced = (5, 3)
+    allowed = {text: log_p for text, log_p in texts.items() if text[:2] == forced}
+    found = search(model, Beam(1000, length_penalty=0.0), forced=forced)
+    best = max(allowed, key=allowed.get)
+    assert found[0].ids == best
+    assert found[0].log_probability == pytest.approx(allowed[best], abs=1e-4)
+    assert {text.ids for text in found} <= set(allowed)
+
+
+def test_where_no_text_ends_in_time_the_unfinished_ones_come_back() -> None:
+    model = tiny_model(0)
+    with torch.inference_mode():
+        found = beam_search(model, READ, [START_ID], Beam(3), 3, banned=(*NEVER_WRITTEN, END_ID))
+    assert len(found) == 3
+    assert all(not text.finished and len(text.ids) == 3 and END_ID not in text.ids for text in found)

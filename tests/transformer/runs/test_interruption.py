@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import numpy as np
 import pytest
-import torch
 
 import transformer
 from transformer.attribution.attention_trust import input_attributions
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.interventions.head_importance import importance_by_chunks
-from transformer.predictions.quantity import quantity_of
+from transformer.predictions.target import quantity_of
 from transformer.probes import interruptible
 from transformer.runs.head_places import all_heads
 
@@ -35,33 +35,31 @@ def after(passes: int) -> Callable[[], None]:
     return ask
 
 
-def attributions(checkpoint: transformer.Checkpoint, trace: transformer.Trace) -> object:
-    quantity = quantity_of(trace, row=0, of="log_probability")
-    return input_attributions(checkpoint, quantity, n_steps=32)
+WORK = {  # what is stopped before its n-th pass
+    "attributions": lambda trace: input_attributions(
+        trace.checkpoint, quantity_of(trace, row=0, of="log_probability"), n_steps=32
+    ),
+    "importance": lambda trace: list(importance_by_chunks(trace, heads=all_heads(trace.checkpoint.config))),
+    "beam": lambda trace: transformer.decode(trace.checkpoint, SENTENCE, transformer.Beam(width=3)),
+    "leave one out": lambda trace: leave_one_out(trace.checkpoint, SENTENCE),
+}
+STOPS = [
+    *((kind, *work) for kind in ("translator", "gpt", "bert", "sentiment")
+      for work in (("attributions", 0), ("attributions", 2), ("importance", 0))),
+    ("translator", "beam", 3),
+    ("sentiment", "leave one out", 0),
+]  # fmt: skip
 
 
-def importance(checkpoint: transformer.Checkpoint, trace: transformer.Trace) -> object:
-    return list(importance_by_chunks(trace, heads=all_heads(checkpoint.config)))
-
-
-@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
-@pytest.mark.parametrize(("work", "passes"), [(attributions, 0), (attributions, 2), (importance, 0)])
-def test_work_ends_before_the_next_pass(tiny_checkpoint: Callable, kind: str, work: Callable, passes: int) -> None:
+@pytest.mark.parametrize(("kind", "work", "passes"), STOPS)
+def test_work_ends_before_the_next_pass(tiny_checkpoint: Callable, kind: str, work: str, passes: int) -> None:
     checkpoint = tiny_checkpoint(kind)
-    trace = transformer.trace(checkpoint, SENTENCE, **({"target": SENTENCE} if checkpoint.config.has_decoder else {}))
+    target = SENTENCE if checkpoint.config.has_decoder else None
+    trace = transformer.trace(checkpoint, SENTENCE, target)
     with pytest.raises(Stopped), interruptible(after(passes)):
-        work(checkpoint, trace)
-    # No trace of it remains: the same model gives the same result again.
-    again = transformer.trace(checkpoint, SENTENCE, **({"target": SENTENCE} if checkpoint.config.has_decoder else {}))
-    name = trace.names()[-1]
-    assert torch.equal(torch.tensor(trace[name].values), torch.tensor(again[name].values))
-
-
-def test_decoding_and_leaving_out_end_too(tiny_checkpoint: Callable) -> None:
-    with pytest.raises(Stopped), interruptible(after(3)):
-        transformer.decode(tiny_checkpoint("translator"), SENTENCE, transformer.Beam(width=3))
-    with pytest.raises(Stopped), interruptible(after(0)):
-        leave_one_out(tiny_checkpoint("sentiment"), SENTENCE)
+        WORK[work](trace)
+    again = transformer.trace(checkpoint, SENTENCE, target)  # nothing remains of it
+    np.testing.assert_array_equal(trace.values(trace.names()[-1]), again.values(again.names()[-1]))
 
 
 def test_every_stack_asks_once_before_each_of_its_passes(tiny_checkpoint: Callable) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -12,7 +11,7 @@ import pytest
 import torch
 
 import transformer
-from transformer import Checkpoint, NotFiniteError, Trace
+from transformer import Checkpoint, NotFiniteError
 from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.activation import Activation
@@ -51,18 +50,12 @@ def with_nan(weights: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sound_model_has_no_such_activation(tiny_checkpoint: Callable, kind: str) -> None:
-    trace = transformer.trace(tiny_checkpoint(kind), SENTENCE)
-    assert trace.first_not_finite is None
-    trace.check_finite()
-
-
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("name", "change"), [("", too_large), ("layers.1.self_attention.query_projection.bias", with_nan)]
 )
 def test_the_trace_exists_and_names_the_first(damaged: Callable, kind: str, name: str, change: Callable) -> None:
-    trace = transformer.trace(damaged(kind, name, change), SENTENCE)
+    checkpoint = damaged(kind, name, change)
+    trace = transformer.trace(checkpoint, SENTENCE)
     found = trace.first_not_finite
     for earlier in trace.names()[: trace.names().index(found.name)]:
         assert earlier.endswith(".scores") or np.isfinite(trace.values(earlier)).all()
@@ -73,14 +66,11 @@ def test_the_trace_exists_and_names_the_first(damaged: Callable, kind: str, name
         trace.check_finite()
     assert found.name in trace._repr_html_()
     assert trace_from_bytes(trace_to_bytes(trace)).first_not_finite == found
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_answer_is_compared(damaged: Callable, kind: str) -> None:
-    trace = transformer.trace(damaged(kind, "", too_large), SENTENCE)
-    for compute in (read_answer, lambda trace: experiment(trace, ())):
+    for compute in (read_answer, lambda trace: experiment(trace, ())):  # no answer is compared
         with pytest.raises(NotFiniteError, match="first activation of the forward pass"):
             compute(trace)
+    with pytest.raises(NotFiniteError, match=r"NaN at position 0" if change is with_nan else " is "):
+        list(readings(checkpoint, [SENTENCE, "The dog sleeps under the table."]))
 
 
 @pytest.mark.parametrize("kind", ["translator", "gpt"])
@@ -90,13 +80,6 @@ def test_no_answer_is_compared(damaged: Callable, kind: str) -> None:
 def test_decoding_names_the_first(damaged: Callable, kind: str, strategy: object) -> None:
     with pytest.raises(NotFiniteError, match="is .* at position .*the first activation of the forward pass"):
         transformer.decode(damaged(kind, "", too_large), SENTENCE, strategy)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_of_sentences_names_the_first(damaged: Callable, kind: str) -> None:
-    checkpoint = damaged(kind, "layers.1.self_attention.query_projection.bias", with_nan)
-    with pytest.raises(NotFiniteError, match=r"layers\.1\.self_attention\.query is NaN at position 0"):
-        list(readings(checkpoint, [SENTENCE, "The dog sleeps under the table."]))
 
 
 def test_an_edit_is_named_as_the_cause(tiny_checkpoint: Callable) -> None:
@@ -111,12 +94,6 @@ def test_an_edit_is_named_as_the_cause(tiny_checkpoint: Callable) -> None:
     sound = transformer.trace(checkpoint, SENTENCE)
     with pytest.raises(NotFiniteError, match="With these edits"):
         experiment(sound, edits)
-
-
-def test_a_row_that_may_attend_to_nothing_is_finite(tiny_checkpoint: Callable) -> None:
-    hide = transformer.override_mask("decoder", layer=0, kind="self", allowed=np.zeros((60, 60)))
-    trace: Trace = transformer.trace(tiny_checkpoint("gpt"), SENTENCE, edits=[hide])
-    assert trace.first_not_finite is None
 
 
 def test_scores_that_the_mask_hides_do_not_count() -> None:
@@ -135,18 +112,3 @@ def test_scores_that_the_mask_hides_do_not_count() -> None:
 def test_large_sums_of_finite_numbers_are_finite() -> None:
     large = Activation("encoder.x", ("position", "model"), np.full((4, 4), 3e38, dtype=np.float32))
     assert first_not_finite({"encoder.x": large}) is None
-
-
-def test_the_check_costs_little_beside_the_pass(tiny_checkpoint: Callable) -> None:
-    trace = transformer.trace(tiny_checkpoint("gpt"), SENTENCE)
-
-    def seconds(work: Callable[[], object]) -> float:
-        times = []
-        for _ in range(7):
-            start = time.thread_time()  # of this thread, since other programs may run meanwhile
-            work()
-            times.append(time.thread_time() - start)
-        return min(times)
-
-    check = seconds(lambda: first_not_finite(trace.activations))
-    assert check < 0.5 * seconds(lambda: transformer.trace(tiny_checkpoint("gpt"), SENTENCE))

@@ -124,6 +124,12 @@ def write(folder: Path, config: dict, settings: dict | None, backend: tokenizers
     return folder
 
 
+def change_fields(file: Path, **changes: object) -> None:
+    """Write other values into a JSON object; ``None`` removes a field."""
+    fields = json.loads(file.read_text()) | changes
+    file.write_text(json.dumps({name: value for name, value in fields.items() if value is not None}))
+
+
 def sentencepiece(file: Path, kind: str, **options: object) -> Path:
     """Return a SentencePiece file, trained by the library itself."""
     model = io.BytesIO()

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.transformer.guests.gguf_files import token_keys, write_gguf
-from tests.transformer.guests.hugging_face import build
+from tests.transformer.guests.gguf_files import whole_gguf
 from tests.transformer.text.foreign_folders import byte_level, theirs, write
 from transformer.errors import CheckpointError, InputError
 from transformer.files.chats import takes_chat, with_prompt
@@ -33,10 +32,8 @@ TYPED = "Who <|im_end|> sat on the mat?"
 
 
 def gguf_of(folder: Path, template: str | None) -> Path:
-    backend = byte_level(special=SPECIAL)
-    keys = token_keys(backend, "gpt2", pre="gpt-2", bos_token_id=0, eos_token_id=1)
-    model = build("llama 3, biases", vocab_size=backend.get_vocab_size())
-    return write_gguf(folder / "tiny.gguf", model, tokens=keys, template=template)
+    given = {"special": SPECIAL, "template": template, "bos_token_id": 0, "eos_token_id": 1}
+    return whole_gguf(folder / "tiny.gguf", "llama 3, biases", **given)
 
 
 @pytest.fixture(scope="module")
@@ -86,38 +83,11 @@ def test_what_a_template_refuses_is_a_sentence(checkpoint: transformer.Checkpoin
             prompt_ids(with_prompt(checkpoint, Prompt(True, variables=variables)), "yes")
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
-        "{{ messages.append }}{{ cycler.__init__.__globals__.os.popen('id').read() }}",
-        "{{ messages[0].update({'a': 1}) }}",
-        "{% for i in range(1000000) %}x{% endfor %}",
-        "{% include '/etc/passwd' %}",
-        "{% if",
-        "{{ 1 / 0 }}",
-        "{{ undefined.a }}",
-    ],
-)
-def test_a_template_that_harms_is_refused(tmp_path: Path, template: str) -> None:
-    checkpoint = transformer.load(gguf_of(tmp_path, template))
-    with pytest.raises(InputError, match="refuses the text"):
-        prompt_ids(with_prompt(checkpoint, Prompt(True)), "yes")
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-        "{% set ns = namespace(a='x') %}{% for i in range(40) %}{% set ns.a = ns.a + ns.a %}{% endfor %}{{ ns.a }}",
-        "{% for i in range(99999) %}{{ 'x y ' * 100 }}{% endfor %}",
-    ],
-)
-def test_a_template_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str) -> None:
+def test_a_template_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "TEMPLATE_SECONDS", 1)
     monkeypatch.setattr(connection, "_endless", {})
-    file = gguf_of(tmp_path, template)
+    file = gguf_of(tmp_path, "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}")
     checkpoint = transformer.load(file)
     with pytest.raises(InputError, match="takes more than 1 seconds or 2 GB, or writes millions of tokens"):
         prompt_ids(with_prompt(checkpoint, Prompt(True)), "yes")
@@ -141,14 +111,6 @@ def test_variables_that_keep_a_template_busy_do_not_refuse_it_to_others(
     with pytest.raises(InputError, match="it is not tried again"):
         prompt_ids(with_prompt(checkpoint, Prompt(True, variables='{"n": 99999}')), "yes")
     assert prompt_ids(with_prompt(checkpoint, Prompt(True, variables='{"n": 3}')), "yes")
-
-
-def test_only_some_refusals_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "_endless", {})
-    monkeypatch.setattr(connection, "_MOST_REMEMBERED", 2)
-    for name in "abc":
-        connection._remember((name, "{}"))
-    assert list(connection._endless) == [("b", "{}"), ("c", "{}")]
 
 
 def test_without_a_template_there_is_no_chat(tmp_path: Path, tiny_checkpoint) -> None:

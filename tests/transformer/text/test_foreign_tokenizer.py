@@ -166,11 +166,17 @@ FOLDERS = {
 }
 
 
+def made(name: str, folder: Path) -> Path:
+    model_type, settings, backend = FOLDERS[name]
+    (place := folder / name).mkdir()
+    return write(place, {"model_type": model_type}, settings, backend())
+
+
 @pytest.mark.slow
+@pytest.mark.sample("name", of=12)
 @pytest.mark.parametrize("name", FOLDERS)
 def test_ids_are_those_of_hugging_face(name: str, tmp_path: Path) -> None:
-    model_type, settings, backend = FOLDERS[name]
-    folder = write(tmp_path, {"model_type": model_type}, settings, backend())
+    model_type, folder = FOLDERS[name][0], made(name, tmp_path)
     oracle = theirs(folder)
     check_ids(opened(folder), oracle)
     saved = tmp_path / "saved"
@@ -191,20 +197,26 @@ def older_folder(folder: Path, model_type: str, backend: tokenizers.Tokenizer, *
     return write(folder, {"model_type": model_type}, settings or None, None)
 
 
-@pytest.mark.parametrize(
-    ("model_type", "backend", "settings"),
-    [
-        ("gpt2", gpt2, {}),
-        ("gpt2", gpt2, {"add_bos_token": True}),
-        ("roberta", roberta, {}),
-        ("bart", roberta, {"tokenizer_class": "BartTokenizer"}),
-        ("gpt_neox", gpt2, {"tokenizer_class": "GPTNeoXTokenizer", "add_bos_token": True, "add_eos_token": True}),
-        ("qwen2", gpt2, {"tokenizer_class": "Qwen2Tokenizer"}),
-        ("bert", word_piece, {}),
-        ("distilbert", word_piece, {"do_lower_case": False}),
-    ],
-)
-def test_folders_from_before_tokenizer_json(model_type: str, backend: object, settings: dict, tmp_path: Path) -> None:
+OLDER = {
+    "GPT-2": ("gpt2", gpt2, {}),
+    "GPT-2, begun": ("gpt2", gpt2, {"add_bos_token": True}),
+    "RoBERTa": ("roberta", roberta, {}),
+    "BART": ("bart", roberta, {"tokenizer_class": "BartTokenizer"}),
+    "GPT-NeoX": (
+        "gpt_neox",
+        gpt2,
+        {"tokenizer_class": "GPTNeoXTokenizer", "add_bos_token": True, "add_eos_token": True},
+    ),
+    "Qwen2": ("qwen2", gpt2, {"tokenizer_class": "Qwen2Tokenizer"}),
+    "BERT": ("bert", word_piece, {}),
+    "DistilBERT": ("distilbert", word_piece, {"do_lower_case": False}),
+}
+
+
+@pytest.mark.sample("name", of=3)
+@pytest.mark.parametrize("name", OLDER)
+def test_folders_from_before_tokenizer_json(name: str, tmp_path: Path) -> None:
+    model_type, backend, settings = OLDER[name]
     folder = older_folder(tmp_path, model_type, backend(), **settings)
     check_ids(opened(folder), theirs(folder))
 
@@ -220,11 +232,8 @@ def test_older_files_name_special_and_added_tokens(tmp_path: Path) -> None:
 
 def test_special_tokens_that_are_typed_stay_text(tmp_path: Path) -> None:
     for name in ("GPT-2", "RoBERTa", "BERT", "Llama 2", "Gemma", "T5", "DeBERTa", "XLM-R", "NLLB"):
-        folder = tmp_path / name
-        folder.mkdir()
-        model_type, settings, backend = FOLDERS[name]
-        ours = opened(write(folder, {"model_type": model_type}, settings, backend()))
-        unknown = theirs(folder).unk_token_id
+        folder = made(name, tmp_path)
+        ours, unknown = opened(folder), theirs(folder).unk_token_id
         for content in ours.special_names - {ours.mask}:
             assert not {id for id in ours.encode(f"a {content} b") if id in ours.special} - {unknown}, (name, content)
 
@@ -244,10 +253,7 @@ def test_a_mask_is_typed_in_three_ways(tmp_path: Path) -> None:
 def test_what_a_token_stands_for(tmp_path: Path) -> None:
     shown: dict[str, list[str]] = {}
     for name in ("GPT-2", "BERT", "Llama 2", "T5"):
-        folder = tmp_path / name
-        folder.mkdir()
-        model_type, settings, backend = FOLDERS[name]
-        ours = opened(write(folder, {"model_type": model_type}, settings, backend()), vocab_size=700)
+        ours = opened(made(name, tmp_path), vocab_size=700)
         ids = [*ours.before, *ours.encode("The cat\n🦊"), *ours.after]
         shown[name] = [ours.display(id) for id in ids]
         assert len(ours.token_bytes) == len(ours.pieces) == ours.vocabulary_size == 700
@@ -265,8 +271,7 @@ def test_what_a_token_stands_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["GPT-2", "RoBERTa", "Llama 3", "Gemma"])
 def test_every_text_comes_back(name: str, tmp_path: Path) -> None:
-    model_type, settings, backend = FOLDERS[name]
-    ours = opened(write(tmp_path, {"model_type": model_type}, settings, backend()))
+    ours = opened(made(name, tmp_path))
     for text in TEXTS:
         if name != "Gemma" or ("▁" not in text and "<0x" not in text):  # the forms as a space and as a byte are equal
             assert ours.decode(ours.encode(text)) == text
@@ -275,10 +280,7 @@ def test_every_text_comes_back(name: str, tmp_path: Path) -> None:
 
 def test_a_text_goes_on_after_another(tmp_path: Path) -> None:
     for name in ("GPT-2", "Llama 2", "T5"):
-        folder = tmp_path / name
-        folder.mkdir()
-        model_type, settings, backend = FOLDERS[name]
-        ours = opened(write(folder, {"model_type": model_type}, settings, backend()))
+        ours = opened(made(name, tmp_path))
         prompt, more = ours.encode("The cat"), ours.encode_continuation("The cat", "sat on")
         assert prompt + more == ours.encode("The cat sat on")
         assert ours.decode(prompt + ours.encode_continuation("The cat", ", and")) == "The cat, and"

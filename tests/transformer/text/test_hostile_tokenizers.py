@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import os
-import random
 import resource
 import struct
+import subprocess
 import threading
 from pathlib import Path
 
@@ -16,6 +14,7 @@ import pytest
 
 from tests.transformer.text.foreign_folders import TEXTS, byte_level, opened, unigram, word_piece, write
 from transformer.errors import CheckpointError, InputError
+from transformer.system.python_process import start_python
 from transformer.text.guests import connection, files
 
 FILE = {"tokenizer_class": "PreTrainedTokenizerFast"}
@@ -49,70 +48,14 @@ def children() -> list[psutil.Process]:
 
 
 DOUBLED = sequence(*[replaced({"String": "a"}, "aa")] * 30)
-FOR_EVER = {
-    "pre_tokenizer": {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex": r"^(a+)+\1$"}}
-}
-# For each, known texts make a backtracking engine try an exponential or quadratic number of paths.
-EXPRESSIONS = (r"(a+)+$", r"(a|aa)+$", r"(a|a?)+$", r"(.*a){12}$", r"^(a+)+\1$", r"(?=(a+))a*b\1", r"(?<=a*)b$",
-               r"((a{1,300}){1,300}){1,300}", r"(?:a?){200}a{200}", r"(x+x+)+y|a+", "(" * 5000 + "a" + ")" * 5000,
-               r"(?i:\p{L}*)*$")  # fmt: skip
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"model": 3},
-        {"model_type": "Other"},
-        {"model_dropout": 0.5},
-        {"model_end_of_word_suffix": "</w>"},
-        {"model_vocab": []},
-        {"model_vocab": {"a": -1}},
-        {"model_vocab": {"a": "x"}},
-        {"model_vocab": {"a" * 3000: 0}, "model_merges": []},
-        {"model_vocab": {"a": 2**31}, "model_merges": []},
-        {"model_merges": [["no", "such"]]},
-        {"model_merges": 3},
-        {"normalizer": {"type": "Script"}},
-        sequence({"type": "NFC"}, 7),
-        {"added_tokens": 3},
-        {"added_tokens": [{"id": 3}]},
-        {"added_tokens": [7]},
-        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAA"}},
-        {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "/////w=="}},
-    ],
-)
-def test_what_is_refused(folder: Path, parts: dict) -> None:
-    change(folder, parts)
-    with pytest.raises(CheckpointError, match="is not a tokenizer that can be read") as caught:
-        opened(folder)
-    assert len(str(caught.value)) < 700
-
-
-def test_files_that_are_no_tokenizer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_too_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = folder / "tokenizer.json"
-    for content in (b"{", b"[]", b"\xff", b"[" * 10**5, b""):
-        file.write_bytes(content)
-        with pytest.raises(CheckpointError, match="is not a tokenizer that can be read"):
-            opened(folder)
     file.write_bytes(b" " * 2000)
     monkeypatch.setattr(files, "MAX_BYTES", 1000)
     with pytest.raises(CheckpointError, match="it has 2,000 bytes; at most 1,000 are read"):
         opened(folder)
-    file.unlink()
-    os.mkfifo(file)
-    with pytest.raises(CheckpointError, match="is not a regular file"):
-        opened(folder)
-    file.unlink()
-    with pytest.raises(CheckpointError):
-        opened(folder)
-
-
-def test_settings_of_a_wrong_type(folder: Path) -> None:
-    for settings in ({"added_tokens_decoder": {"x": {}}}, {"added_tokens_decoder": {"1": 3}}, {"pad_token": 3}):
-        (folder / "tokenizer_config.json").write_text(json.dumps(FILE | settings))
-        with pytest.raises(CheckpointError):
-            opened(folder)
 
 
 def test_a_configuration_with_fewer_ids_than_the_tokenizer(folder: Path) -> None:
@@ -140,18 +83,46 @@ def test_a_panic_of_the_library_is_an_error(tmp_path: Path) -> None:
         opened(folder).encode("€ is no entry")
 
 
-def test_code_of_the_folder_is_not_run(folder: Path) -> None:
-    (folder / "own.py").write_text("open('ran', 'w')\nclass Own: pass\n")
-    settings = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}}
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+UNPICKLED = """
+import io, os, pickle, sys
+from pickle import loads
+import numpy
+from transformer.text.guests.process import _import_libraries
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, (sys.argv[1],)
+
+file = io.BytesIO()
+numpy.save(file, numpy.array([Bomb()]), allow_pickle=True)
+bomb = pickle.dumps(Bomb())
+_import_libraries()
+ways = [
+    lambda: loads(bomb),
+    lambda: pickle.load(io.BytesIO(bomb)),
+    lambda: pickle.Unpickler(io.BytesIO(bomb)).load(),
+    lambda: pickle._Unpickler(io.BytesIO(bomb)).load(),
+    lambda: numpy.load(io.BytesIO(file.getvalue()), allow_pickle=True),
+]
+for way in ways:
     try:
-        opened(folder)
-    except CheckpointError as error:
-        assert "is not a tokenizer that can be read" in str(error)
-    assert not Path("ran").exists() and not (folder / "ran").exists()
+        way()
+    except ValueError as error:
+        print(error)
+assert loads(pickle.dumps({"the": [1, 2.0, None]})) == {"the": [1, 2.0, None]}
+"""
+
+
+def test_a_pickle_that_names_code_is_refused_in_every_way_of_reading_it(tmp_path: Path) -> None:
+    """No tokenizer of transformers reads one today; if one does, it finds plain data or an error."""
+    made = tmp_path / "made-by-a-pickle"
+    with start_python("-c", UNPICKLED, str(made), stdout=subprocess.PIPE, text=True) as process:
+        printed = process.communicate(timeout=60)[0]
+    assert process.returncode == 0 and printed.split("\n")[:-1] == ["pickles are not read"] * 5 and not made.exists()
 
 
 @pytest.mark.slow
+@pytest.mark.sample("reads")
 @pytest.mark.parametrize("reads", ["encode", "encode_target", "words"])
 def test_a_text_that_grows_without_end_ends_its_process_alone(
     reads: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -179,56 +150,6 @@ def test_a_text_that_takes_for_ever_ends_its_process_alone(folder: Path, monkeyp
     with pytest.raises(InputError, match=r"more than 1 seconds or 2 GB for a text of 40,000 characters"):
         hostile.encode("a" * 40_000)
     assert hostile.encode("aa") == [1, 2]
-
-
-def test_an_expression_that_takes_for_ever_says_so_or_gives_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connection, "TEXT_SECONDS", 1)
-    change(folder, FOR_EVER)
-    hostile = opened(folder)
-    try:
-        assert hostile.encode("a" * 5000 + "b")
-    except (InputError, CheckpointError) as error:
-        assert str(error)
-    assert hostile.encode("cat")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["pre_tokenizer", "normalizer"])
-@pytest.mark.parametrize("expression", EXPRESSIONS, ids=lambda expression: expression[:12])
-def test_expressions_that_try_again_and_again(
-    expression: str, part: str, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "TEXT_SECONDS", 1)
-    monkeypatch.setattr(connection, "OPENING_SECONDS", 10)
-    pattern = {"Regex": expression}
-    splits = {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": pattern}
-    change(folder, {part: splits if part == "pre_tokenizer" else replaced(pattern, "b")})
-    try:
-        hostile = opened(folder)
-        for text in ("a" * 30_000 + "!", "cat"):
-            hostile.encode(text)
-    except (InputError, CheckpointError) as error:
-        assert len(str(error)) < 700
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
-def test_charsmaps_that_lie(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trie of 32-bit units after its length, then texts: random, truncated, or with a false length."""
-    monkeypatch.setattr(connection, "TEXT_SECONDS", 2)
-    chosen = random.Random(seed)
-    for size in (0, 4, 1024, 40_000):
-        units = chosen.choice((chosen.randbytes(size), bytes(size), b"\xff" * size, b"\x00\x01\x00\x00" * (size // 4)))
-        length = chosen.choice((len(units), len(units) + 1, 2**32 - 1, 0, len(units) // 2))
-        table = struct.pack("<I", length) + units + chosen.choice((b"", b"a\x00b", b"\xff\xfe", b"x" * 1000))
-        charsmap = base64.b64encode(table).decode()
-        change(folder, {"normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap}})
-        try:
-            hostile = opened(folder)
-            for text in (*TEXTS[:12], "ﬁ ½ é" * 500):
-                hostile.encode(text)
-        except (InputError, CheckpointError) as error:
-            assert len(str(error)) < 700
 
 
 def test_opening_has_a_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,6 +237,7 @@ SENTENCEPIECE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [1, 2], ids=["Unigram", "BPE"])
+@pytest.mark.sample("what", of=4)
 @pytest.mark.parametrize("what", SENTENCEPIECE)
 def test_lying_sentencepiece_files_are_refused_or_read(what: str, kind: int, tmp_path: Path) -> None:
     folder = write(tmp_path, {"model_type": "llama" if kind == 2 else "t5"}, None, None)

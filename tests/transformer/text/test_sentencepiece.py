@@ -22,41 +22,32 @@ GEMMA = LLAMA | {"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3, "bos_piece"
 GEMMA |= {"user_defined_symbols": ["<mask>", "\n\n", "<start_of_turn>"]}
 
 
+BEGUN, ENDED = {"add_bos_token": True}, {"add_bos_token": True, "add_eos_token": True}
+LANGUAGES = {"additional_special_tokens": ["eng_Latn", "fra_Latn"]}
+# name: (type of the model, file, settings, kind of the library's model, options of its training)
+FOLDERS: dict[str, tuple[str, str, dict | None, str, dict]] = {
+    "T5": ("t5", "spiece.model", {"tokenizer_class": "T5Tokenizer"}, "unigram", T5),
+    "T5 without settings": ("t5", "spiece.model", None, "unigram", T5),
+    "T5, few": ("t5", "spiece.model", {"extra_ids": 2, "additional_special_tokens": ["<extra_id_0>"]}, "unigram", T5),
+    "DeBERTa": ("deberta-v2", "spm.model", {"do_lower_case": False}, "unigram", DEBERTA),
+    "DeBERTa's mask": ("deberta-v2", "spm.model", None, "unigram", DEBERTA | {"user_defined_symbols": ["[MASK]"]}),
+    "XLM-R": ("xlm-roberta", "sentencepiece.bpe.model", None, "unigram", {}),
+    "M2M100": ("m2m_100", "sentencepiece.bpe.model", {"tokenizer_class": "NllbTokenizer", **LANGUAGES}, "bpe", {}),
+    "NLLB": ("nllb", "sentencepiece.bpe.model", {"tokenizer_class": "NllbTokenizer"}, "bpe", {}),
+    "Llama": ("llama", "tokenizer.model", {"tokenizer_class": "LlamaTokenizer", **BEGUN}, "bpe", LLAMA),
+    "Llama, legacy": ("llama", "tokenizer.model", {"tokenizer_class": "LlamaTokenizer", "legacy": True}, "bpe", LLAMA),
+    "Llama without settings": ("llama", "tokenizer.model", None, "bpe", LLAMA),
+    "Mistral": ("mistral", "tokenizer.model", {"tokenizer_class": "LlamaTokenizer", **ENDED}, "bpe", LLAMA),
+    "Mistral, scored": ("mistral", "tokenizer.model", None, "unigram", {}),
+    "Gemma": ("gemma", "tokenizer.model", {"tokenizer_class": "GemmaTokenizer", **BEGUN}, "bpe", GEMMA),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model_type", "name", "settings", "kind", "options"),
-    [
-        ("t5", "spiece.model", {"tokenizer_class": "T5Tokenizer"}, "unigram", T5),
-        ("t5", "spiece.model", None, "unigram", T5),
-        ("t5", "spiece.model", {"extra_ids": 2, "additional_special_tokens": ["<extra_id_0>"]}, "unigram", T5),
-        ("deberta-v2", "spm.model", {"do_lower_case": False}, "unigram", DEBERTA),
-        ("deberta-v2", "spm.model", None, "unigram", DEBERTA | {"user_defined_symbols": ["[MASK]"]}),
-        ("xlm-roberta", "sentencepiece.bpe.model", None, "unigram", {}),
-        (
-            "m2m_100",
-            "sentencepiece.bpe.model",
-            {"tokenizer_class": "NllbTokenizer", "additional_special_tokens": ["eng_Latn", "fra_Latn"]},
-            "bpe",
-            {},
-        ),
-        ("nllb", "sentencepiece.bpe.model", {"tokenizer_class": "NllbTokenizer"}, "bpe", {}),
-        ("llama", "tokenizer.model", {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True}, "bpe", LLAMA),
-        ("llama", "tokenizer.model", {"tokenizer_class": "LlamaTokenizer", "legacy": True}, "bpe", LLAMA),
-        ("llama", "tokenizer.model", None, "bpe", LLAMA),
-        (
-            "mistral",
-            "tokenizer.model",
-            {"tokenizer_class": "LlamaTokenizer", "add_bos_token": True, "add_eos_token": True},
-            "bpe",
-            LLAMA,
-        ),
-        ("mistral", "tokenizer.model", None, "unigram", {}),
-        ("gemma", "tokenizer.model", {"tokenizer_class": "GemmaTokenizer", "add_bos_token": True}, "bpe", GEMMA),
-    ],
-)
-def test_folders_with_a_sentencepiece_file_alone(
-    model_type: str, name: str, settings: dict | None, kind: str, options: dict, tmp_path: Path
-) -> None:
+@pytest.mark.sample("what", of=5)
+@pytest.mark.parametrize("what", FOLDERS)
+def test_folders_with_a_sentencepiece_file_alone(what: str, tmp_path: Path) -> None:
+    model_type, name, settings, kind, options = FOLDERS[what]
     folder = write(tmp_path, {"model_type": model_type}, settings, None)
     sentencepiece(folder / name, kind, **options)
     check_ids(opened(folder), theirs(folder))
@@ -65,19 +56,31 @@ def test_folders_with_a_sentencepiece_file_alone(
 GIVEN = {"normalization_rule_name": "nmt_nfkc_cf", "user_defined_symbols": ["<sep>", "foo"]}
 
 
+OPTIONS = {
+    "plain": {},
+    "llama": LLAMA,
+    "given": GIVEN,
+    "gemma": GEMMA,
+    "bytes": {"byte_fallback": True, "vocab_size": 520},
+}
+MADE = [f"{kind}, {name}" for kind in ("unigram", "bpe") for name in OPTIONS]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["unigram", "bpe"])
-@pytest.mark.parametrize("options", [{}, LLAMA, GIVEN, GEMMA, {"byte_fallback": True, "vocab_size": 520}])
+@pytest.mark.sample("made", of=4)
+@pytest.mark.parametrize("made", MADE)
 @pytest.mark.parametrize("model_type", ["llama", "mistral"])
 def test_a_file_that_no_class_opens_is_cut_as_its_own_library_cuts_it(
-    kind: str, options: dict, model_type: str, tmp_path: Path
+    made: str, model_type: str, tmp_path: Path
 ) -> None:
     """The reference is the SentencePiece library, which trained such models.
 
     A text begins with ▁ if the file says so (``add_dummy_prefix``). transformers agrees from 5.24.0; earlier versions
     omitted this ▁, so the extra ``hf`` requires that version.
     """
-    file = sentencepiece(write(tmp_path, {"model_type": model_type}, None, None) / "tokenizer.model", kind, **options)
+    kind, options = made.split(", ")
+    folder = write(tmp_path, {"model_type": model_type}, None, None)
+    file = sentencepiece(folder / "tokenizer.model", kind, **OPTIONS[options])
     library = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_file=str(file))
     ours = opened(tmp_path)
     texts = [
@@ -167,7 +170,10 @@ def test_m2m100(settings: dict | None, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model_type", "name"), [("t5", "spiece.model"), ("marian", "source.spm")])
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    [("t5", "spiece.model"), pytest.param("marian", "source.spm", marks=pytest.mark.nightly)],
+)
 def test_files_that_lie_are_refused_or_read(model_type: str, name: str, tmp_path: Path) -> None:
     folder = marian_folder(tmp_path) if model_type == "marian" else write(tmp_path, {"model_type": "t5"}, None, None)
     file = folder / name

@@ -1,9 +1,8 @@
-"""The tiny model learns from its seed alone, whatever else runs in the process."""
+"""The tiny model: its words and targets, and that it learns from its seed alone."""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from threading import Barrier
 
 import numpy as np
@@ -11,11 +10,21 @@ import pytest
 import torch
 
 from transformer.errors import InputError
-from transformer.files.build import build_model
-from transformer.text.tokenizer import PAD_ID
-from transformer.toy.learner import ToyLearner, initialise, toy_config
-from transformer.toy.tasks import TASKS, batch_of, draw_batch, letters_of, make_batch
-from transformer.toy.toy_training import STEPS, ToyState, train_toy
+from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
+from transformer.toy.learner import ToyLearner, toy_config
+from transformer.toy.tasks import (
+    LONGEST,
+    MAX_LETTERS,
+    SHORTEST,
+    TASKS,
+    VOCABULARY_SIZE,
+    batch_of,
+    draw_batch,
+    label_letters,
+    letters_of,
+    make_batch,
+)
+from transformer.toy.toy_training import ToyState, train_toy
 
 
 def learner(task: str = "reverse", **settings) -> ToyLearner:
@@ -41,26 +50,6 @@ def test_every_weight_comes_from_the_seed(positions: str) -> None:
         differing += not torch.equal(parameter, stranger)
     matrices = [name for name, p in one.named_parameters() if p.ndim == 2 and "position_bias" not in name]
     assert differing == len(matrices)  # biases, γ and β are initialised to 0 and 1, the relative bias to 0
-
-
-def test_weights_are_drawn_by_the_rules_of_a_new_model() -> None:
-    model = build_model(toy_config(positions="learned"))
-    fresh = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-    initialise(model, torch.Generator().manual_seed(0))
-    for name, parameter in model.named_parameters():
-        if parameter.ndim == 2:
-            assert float(parameter.detach().std() / fresh[name].std()) == pytest.approx(1, abs=0.15), name
-        else:
-            assert torch.equal(parameter, fresh[name]), name
-
-
-def test_every_parameter_gets_a_gradient() -> None:
-    model = learner(n_heads=2, positions="learned")
-    model.loss(words("reverse")).backward()
-    for name, parameter in model.model.named_parameters():
-        reached = parameter.grad is not None and bool(parameter.grad.abs().max() > 0)
-        # A key bias adds the same to all scores of a row, which cancels in the softmax.
-        assert reached or name.endswith("key_projection.bias"), name
 
 
 def test_padding_is_not_counted() -> None:
@@ -102,14 +91,6 @@ def test_accuracy_counts_the_words_that_are_written_without_a_mistake() -> None:
     assert state.learner.score(batch).accuracy == pytest.approx(right / 40)
 
 
-def test_an_answer_says_what_is_wrong_with_it() -> None:
-    answer = learner().answer("abc")
-    assert answer.right == "cba" and answer.text != "cba"
-    assert answer.attention.weights.shape == (1, len(answer.predicted), 4)
-    for place, letter in enumerate(answer.text):
-        assert (place in answer.wrong) == (answer.right[place : place + 1] != letter)
-
-
 # ---- training -------------------------------------------------------------------------------------------------------
 
 
@@ -129,11 +110,6 @@ def test_reports_come_before_the_first_step_then_regularly_and_at_the_end() -> N
     assert states[0].attention.key.text == "gradient" and states[0].predicted.text == "gradient"
 
 
-def test_stopping_is_break() -> None:
-    states = list(islice(train_toy("sort", every=1), 3))
-    assert [state.step for state in states] == [0, 1, 2] and states[-1].steps == STEPS["sort"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "positions"), [("copy", "sinusoidal"), pytest.param("sort", "none", marks=pytest.mark.nightly)]
@@ -143,26 +119,6 @@ def test_it_learns(task: str, positions: str) -> None:
     assert states[0].score.accuracy == 0
     assert states[-1].score.accuracy >= 0.9
     assert max(states[-1].score.on_target) > 0.6 > 0.3 > max(states[0].score.on_target)
-
-
-@pytest.mark.nightly
-def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
-    """Half of the usual number of steps, to save time."""
-
-    def backwards(state: ToyState) -> bool:
-        return bool((state.attention.weights[0][:8].argmax(axis=1) == np.arange(8)[::-1]).all())
-
-    states = train_toy("reverse", every=100)
-    assert any(state.score.accuracy >= 0.9 and state.written == "tneidarg" and backwards(state) for state in states)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("task", ["copy", "reverse"])
-def test_without_positions_order_cannot_be_learned(task: str) -> None:
-    """The encoder then sees a bag of letters: both words give the same output."""
-    state = last(train_toy(task, positions="none", steps=200, every=200))
-    assert state.score.accuracy < 0.05 and state.score.loss > 1
-    assert state.learner.generate("abcd") == state.learner.generate("dcba")
 
 
 @pytest.mark.slow
@@ -196,19 +152,6 @@ def test_runs_in_threads_give_what_each_gives_alone() -> None:
     assert found == alone and alone[0] == alone[1] != alone[2]
 
 
-def test_the_number_of_threads_stays() -> None:
-    before = torch.get_num_threads()
-    last(train_toy("copy", steps=2))
-    assert torch.get_num_threads() == before
-
-
-def test_training_leaves_no_recording_and_no_grad_mode_behind() -> None:
-    states = train_toy("copy", steps=3, every=1)
-    next(states)
-    assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-    next(states)
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -226,11 +169,6 @@ def test_settings_that_cannot_be_are_refused_at_once(settings: dict, reason: str
         train_toy(**settings)
 
 
-def test_an_example_that_is_no_word_is_refused_at_once() -> None:
-    with pytest.raises(InputError, match="a to z"):
-        train_toy("copy", example="Ünïcode")
-
-
 def test_a_loss_that_is_no_number_ends_the_training_with_a_sentence() -> None:
     states = train_toy("copy", learning_rate=1e38, steps=200)
     with pytest.raises(FloatingPointError, match="stopped being a number at step .* lower learning rate than 1e\\+38"):
@@ -241,3 +179,43 @@ def test_the_untrained_model_is_there_before_any_optimizer(monkeypatch: pytest.M
     """Opening the page must not wait for the import of PyTorch's compiler."""
     monkeypatch.setattr(torch.optim, "Adam", None)
     assert next(train_toy("reverse")).step == 0
+
+
+# ---- words and targets ----------------------------------------------------------------------------------------------
+
+
+RIGHT = {"copy": lambda word: word, "reverse": lambda word: word[::-1], "sort": lambda word: "".join(sorted(word))}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_batch_is_words_with_their_answers_and_where_each_letter_of_an_answer_stands(task: str) -> None:
+    for word in ("gradient", "a", "banana"):
+        assert TASKS[task].answer(word) == RIGHT[task](word)
+    batch = draw_batch(TASKS[task], 300, torch.Generator().manual_seed(3))
+    assert set(batch.lengths.tolist()) == set(range(SHORTEST, LONGEST + 1))
+    assert batch.source.shape == batch.targets.shape == (300, LONGEST + 1)
+    parts = (batch.source, batch.read, batch.targets, batch.places, batch.lengths)
+    for source, read, targets, places, length in zip(*(part.tolist() for part in parts), strict=True):
+        assert letters_of(targets) == RIGHT[task](letters_of(source))
+        for row in (source, targets):
+            assert all(END_ID < id < VOCABULARY_SIZE for id in row[:length])
+            assert row[length] == END_ID and set(row[length + 1 :]) <= {PAD_ID}
+        assert read[: length + 1] == [START_ID, *targets[:length]] and set(read[length + 1 :]) <= {PAD_ID}
+        assert [source[place] for place in places[:length]] == targets[:length]
+        assert sorted(places[:length]) == list(range(length))
+    words = [letters_of(row) for row in batch.source.tolist()]
+    assert any(len(set(word)) < len(word) for word in words) == (task != "sort"), "letters to sort are never repeated"
+
+
+def test_labels_are_letters_and_special_tokens() -> None:
+    tokens = label_letters(batch_of(TASKS["copy"], "aba").read[0].tolist(), "target")
+    assert tokens.displays == ("<s>", "a", "b", "a") and tokens.labels[-1] == "a₂"
+    assert [token.special for token in tokens] == [True, False, False, False] and tokens.text == "aba"
+
+
+@pytest.mark.parametrize(
+    ("word", "reason"), [("", "0 letters"), ("x" * (MAX_LETTERS + 1), "16 letters"), ("Été", "É é"), ("a b", "a to z")]
+)
+def test_what_is_no_word_is_refused_with_a_sentence(word: str, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        batch_of(TASKS["copy"], word)

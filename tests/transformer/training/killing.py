@@ -1,14 +1,13 @@
-"""Training runs that are killed by an uncatchable signal, and what they leave. Run by test_kills.py.
+"""Training runs that are killed by an uncatchable signal, and what they leave. Run by test_trainer.py.
 
 ``python -m tests.transformer.training.killing DATA FOLDER PROCESSES [FILE …]`` trains and publishes once without
 interruption, then once for each number of a written file (all of them, if none is given), killed when half of that file
-is on disk; each run is then resumed. Every run has processes of its own, forked from this one, which has imported
-everything.
+is on disk; each run is then resumed, and must end the same. Every run has processes of its own, forked from this one,
+which has imported everything.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -22,7 +21,7 @@ import torch
 import torch._dynamo  # a process's first optimizer imports it, which takes seconds
 
 import transformer
-from tests.transformer.training.test_trainer import everything, recipe
+from tests.transformer.training.conftest import assert_same, everything, recipe
 from transformer.files.checkpoints import load_weights
 from transformer.training.publication import publish
 from transformer.training.run_state import load_state
@@ -44,31 +43,27 @@ def run(data: Path, folder: Path, processes: int, *, kill_at: int | None = None)
     """Return how each process ended and how many files it wrote; the first dies at file ``kill_at``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    count = folder / "written"
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": str(processes)}
     children = []
     for rank in range(processes):
-        child = os.fork()
-        if child == 0:
-            if processes > 1:
-                os.environ.update(
-                    RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(processes), MASTER_ADDR="127.0.0.1",
-                    MASTER_PORT=str(port), ACCELERATE_USE_CPU="true",
-                )  # fmt: skip
-            _count_files(count, kill_at)
-            try:
-                train_and_publish(data, folder)
-            except BaseException:  # print the traceback and exit: nothing of the parent may run in here
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-        children.append(child)
+        if child := os.fork():
+            children.append(child)
+            continue
+        if processes > 1:
+            os.environ |= {**place, "RANK": str(rank), "LOCAL_RANK": str(rank), "ACCELERATE_USE_CPU": "true"}
+        _count_files(folder / "written", kill_at)
+        try:
+            train_and_publish(data, folder)
+        except BaseException:  # print the traceback and exit: nothing of the parent may run in here
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
     ended = [_status(children[0])]
     if ended[0]:  # the others would wait for the killed one
         for child in children[1:]:
             os.kill(child, signal.SIGKILL)
-    ended += [_status(child) for child in children[1:]]
-    return ended, int(count.read_text()) if count.exists() else 0
+    count = folder / "written"
+    return [*ended, *map(_status, children[1:])], int(count.read_text()) if count.exists() else 0
 
 
 def _status(child: int) -> int:
@@ -82,8 +77,7 @@ def _count_files(count: Path, kill_at: int | None) -> None:
     def half_or_whole(temporary: str, path: Path) -> None:
         nonlocal written
         if written == kill_at:
-            content = Path(temporary).read_bytes()
-            Path(temporary).write_bytes(content[: len(content) // 2])
+            os.truncate(temporary, os.path.getsize(temporary) // 2)
             os.kill(os.getpid(), signal.SIGKILL)
         written += 1
         replace(temporary, path)
@@ -102,49 +96,36 @@ def check_what_is_there(folder: Path) -> None:
         load_weights(SETTINGS.model, file)
 
 
-def result(folder: Path) -> dict:
-    """Return the state of the run and every published byte, without times."""
-    trainer = type("Ended", (), {"directory": folder / "run"})
-    files = {str(path.relative_to(folder / "out")): path.read_bytes() for path in _files(folder / "out")}
-    lines = files.pop("history.csv").splitlines()
-    files["history.csv"] = [line.split(b",")[:3] + line.split(b",")[4:] for line in lines]
-    files["README.md"] = [line for line in files["README.md"].splitlines() if b"minutes on" not in line]
-    return {**everything(trainer), "files": files}
+def published(folder: Path) -> dict[str, object]:
+    """Return every published byte, without times."""
+    files: dict[str, object] = {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*.*")}
+    history, card = (files[name].splitlines() for name in ("history.csv", "README.md"))
+    files["history.csv"] = [line.split(b",")[:3] + line.split(b",")[4:] for line in history]
+    return {**files, "README.md": [line for line in card if b"minutes on" not in line]}
 
 
-def _files(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def differences(one: dict, other: dict) -> list[str]:
-    found = [name for name in ("step", "tokens", "history", "files") if one[name] != other[name]]
-    tensors, others = one["tensors"], other["tensors"]
-    return found + [name for name in tensors if name not in others or not torch.equal(tensors[name], others[name])]
-
-
-def main(data: Path, folder: Path, processes: int, kills: list[int]) -> dict:
+def main(data: Path, folder: Path, processes: int, kills: list[int]) -> int:
+    """Return how many files an uninterrupted run writes."""
     torch.set_num_threads(1)
     whole = folder / "whole"
     whole.mkdir()
     ended, n_files = run(data, whole, processes)
     assert ended == [0] * processes, ended
-    expected = result(whole)
-    wrong: dict[str, list[str]] = {}
+    expected = everything(whole / "run"), published(whole / "out")
     for kill_at in kills or range(n_files):
         place = folder / str(kill_at)
         place.mkdir()
         killed, _ = run(data, place, processes, kill_at=kill_at)
-        if killed[0] != -signal.SIGKILL:
-            wrong[str(kill_at)] = [f"was not killed: {killed}"]
-            continue
+        assert killed[0] == -signal.SIGKILL, f"{kill_at} was not killed: {killed}"
         check_what_is_there(place)
         again, _ = run(data, place, processes)
-        left = [str(path) for path in place.rglob(".*")]
-        wrong[str(kill_at)] = [f"ended {again}"] if any(again) else differences(expected, result(place)) + left
+        assert not any(again) and not list(place.rglob(".*")), (kill_at, again)
+        assert_same(everything(place / "run"), expected[0])
+        assert published(place / "out") == expected[1], kill_at
         shutil.rmtree(place)
-    return {"files": n_files, "kills": len(wrong), "wrong": {at: names for at, names in wrong.items() if names}}
+    return n_files
 
 
 if __name__ == "__main__":
     data, folder, processes, *kills = sys.argv[1:]
-    print(json.dumps(main(Path(data), Path(folder), int(processes), [int(file) for file in kills])))
+    print(main(Path(data), Path(folder), int(processes), [int(file) for file in kills]))

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
-import sacrebleu
-import torch
 
 import transformer
-from transformer import Greedy, InputError, decode
+from tests.conftest import ROOT
+from tests.transformer.training.conftest import shortened, train
+from transformer import InputError, decode
+from transformer.__main__ import main
+from transformer.files.checkpoints import Checkpoint
+from transformer.layer_norm import RMSNorm
 from transformer.runs.next_sentence import next_sentence
 from transformer.scores.baselines import bag_of_words_accuracy, unigram_accuracies
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.scores.masked_words import hide_words, recovered_words
 from transformer.text.tokenizer import END_ID, START_ID
 from transformer.training.evaluation import evaluate, translation_scores
+from transformer.training.publication import publish
+from transformer.training.recipe import load_recipe
+from transformer.training.text_tasks import TEXT_TASKS
 from transformer.training.validation import dev_bleu
 
 HYPOTHESES = ["le chat est assis sur le tapis .", "il pleut beaucoup ce soir", "je ne sais pas", "tom dort"]
@@ -26,31 +31,6 @@ REFERENCES = [
     ["je ne le sais pas", "je ne sais pas où", "aucune idée"],
     ["tom dort encore"],
 ]
-
-
-def test_several_references_as_sacrebleu_scores_them() -> None:
-    """sacreBLEU takes one list per reference number, with ``None`` where a sentence has fewer."""
-    streams = [
-        [references[k] if k < len(references) else None for references in REFERENCES] for k in range(3)
-    ]  # fmt: skip
-    scores = corpus_scores(HYPOTHESES, REFERENCES)
-    assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(HYPOTHESES, streams).score)
-    assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(HYPOTHESES, streams).score)
-    assert 0 < scores["bleu"] < 100
-    assert "nrefs:" in scores["bleu_signature"]
-    assert "tok:13a" in scores["bleu_signature"]
-
-
-def test_every_reference_counts() -> None:
-    first_only = [references[:1] for references in REFERENCES]
-    assert corpus_scores(HYPOTHESES, REFERENCES)["bleu"] > corpus_scores(HYPOTHESES, first_only)["bleu"]
-    assert corpus_scores(HYPOTHESES, REFERENCES)["chrf"] > corpus_scores(HYPOTHESES, first_only)["chrf"]
-
-
-def test_a_perfect_translation_scores_100() -> None:
-    scores = corpus_scores([references[-1] for references in REFERENCES], REFERENCES)
-    assert scores["bleu"] == pytest.approx(100)
-    assert scores["chrf"] == pytest.approx(100)
 
 
 @pytest.mark.parametrize(
@@ -80,16 +60,6 @@ def test_without_regard_to_case(tiny_checkpoint) -> None:
     assert translation_scores(checkpoint, pairs, beam=1, lowercase=True)["chrf"] == pytest.approx(100)
 
 
-def test_translation_scores_are_those_of_the_decoded_sentences(tiny_checkpoint, tmp_path: Path) -> None:
-    checkpoint = tiny_checkpoint("translator")
-    path = tmp_path / "test.tsv"
-    path.write_text("It is raining.\tIl pleut.\nNo.\tNon.\nIt is raining.\tIl pleut ici.\n", encoding="utf-8")
-    scores = evaluate(checkpoint, path, beam=1)
-    written = [decode(checkpoint, sentence, Greedy()).text for sentence in ("It is raining.", "No.")]
-    assert scores["chrf"] == corpus_scores(written, [["Il pleut.", "Il pleut ici."], ["Non."]])["chrf"]
-    assert (scores["sentences"], scores["beam"]) == (2, 1)
-
-
 def test_bleu_while_training_is_that_of_the_decoded_sentences(tiny_checkpoint) -> None:
     checkpoint = tiny_checkpoint("translator")
     pairs = [("It is raining.", "Il pleut."), ("It is raining.", "Il pleut ici.")]
@@ -100,31 +70,6 @@ def test_bleu_while_training_is_that_of_the_decoded_sentences(tiny_checkpoint) -
         assert dev_bleu(checkpoint.model, checkpoint.tokenizer, references, 10) == pytest.approx(expected)
     assert expected > 50, "a score of 0 would prove nothing"
     assert dev_bleu(checkpoint.model, checkpoint.tokenizer, pairs + own + [("No.", "Non.")], 1) == expected
-
-
-def test_perplexity_per_word_by_hand(tiny_checkpoint, tmp_path: Path) -> None:
-    checkpoint = tiny_checkpoint("gpt")
-    path = tmp_path / "text.txt"
-    path.write_text("It is raining.\nNo.\n")
-    total, n_tokens = 0.0, 0
-    for text in ("It is raining.", "No."):
-        ids = [START_ID, *checkpoint.tokenizer.encode(text), END_ID]
-        with torch.inference_mode():
-            log_p = torch.log_softmax(checkpoint.model(torch.tensor([ids[:-1]]))[0], dim=-1)
-        total -= sum(float(row[id]) for row, id in zip(log_p, ids[1:], strict=True))
-        n_tokens += len(ids) - 1
-    scores = evaluate(checkpoint, path)
-    assert scores["perplexity_per_word"] == pytest.approx(math.exp(total / 4), rel=1e-4)
-    assert scores["perplexity_per_token"] == pytest.approx(math.exp(total / n_tokens), rel=1e-4)
-
-
-def test_accuracy_counts_right_classes(tiny_checkpoint, tmp_path: Path) -> None:
-    checkpoint = tiny_checkpoint("sentiment")
-    path = tmp_path / "test.tsv"
-    path.write_text("It is raining.\t1\nNo.\t1\nI love you.\t1\n")
-    share = evaluate(checkpoint, path)["accuracy"]
-    path.write_text("It is raining.\t0\nNo.\t0\nI love you.\t0\n")
-    assert evaluate(checkpoint, path)["accuracy"] == pytest.approx(1 - share)
 
 
 def test_masked_accuracy_is_the_share_of_recovered_words(tiny_checkpoint, tmp_path: Path) -> None:
@@ -171,47 +116,33 @@ def test_baselines_stand_beside_the_scores_and_change_none(kind: str, tiny_check
     assert {name: scores[name] for name in set(scores) - set(plain)} == pytest.approx(expected)
 
 
-def test_an_option_that_a_checkpoint_has_no_use_for_is_refused(tiny_checkpoint, tmp_path: Path) -> None:
-    path = tmp_path / "data.tsv"
-    path.write_text("a\t1\n")
-    with pytest.raises(InputError, match="tiny-translator translates: no baseline"):
-        evaluate(tiny_checkpoint("translator"), path, train=path)
-    for kind in ("gpt", "bert", "sentiment"):
-        with pytest.raises(InputError, match="only translations can be scored without regard to case"):
-            evaluate(tiny_checkpoint(kind), path, lowercase=True)
+ROW, LONG = "a\t1\n", "No.\n" + "x" * 200 + "\n"
+TO_FRENCH = "translate English to French"
+REFUSED = (  # kind of model, its file, options, message
+    ("translator", ROW, {"train": ROW}, "tiny-translator translates: no baseline"),
+    *((kind, ROW, {"lowercase": True}, "only translations can be scored") for kind in ("gpt", "bert", "sentiment")),
+    ("tasks", ROW, {}, "cannot be scored with the task None; its tasks are 'translate English to French', .*'fill'"),
+    ("tasks", ROW, {"task": "summarize"}, "cannot be scored with the task 'summarize'"),
+    ("tasks", ROW, {"task": "fill", "lowercase": True}, "only translations can be scored without regard to case"),
+    ("tasks", ROW, {"task": TO_FRENCH, "train": ROW}, "translates: no baseline of it needs a training"),
+    *(("sentiment", f"It is raining.\t1\nNo.\t{label}\n", {}, f"class '{label}'") for label in ("2", "good")),
+    *((kind, "\n\n", {}, "nothing to score") for kind in ("translator", "gpt", "bert", "sentiment")),
+    *((kind, ROW, {"train": "\n\n"}, "nothing to score") for kind in ("gpt", "bert", "sentiment")),
+    *((kind, LONG, {}, "1 texts are longer than the 96 tokens this model reads: xxx") for kind in ("gpt", "bert")),
+)
 
 
-def test_a_class_that_the_model_does_not_have_is_refused(tiny_checkpoint, tmp_path: Path) -> None:
-    path = tmp_path / "test.tsv"
-    for label in ("2", "good"):
-        path.write_text(f"It is raining.\t1\nNo.\t{label}\n")
-        with pytest.raises(InputError, match=f"has the class '{label}'; this model's are numbered 0 to 1"):
-            evaluate(tiny_checkpoint("sentiment"), path)
-
-
-@pytest.mark.parametrize("kind", ["gpt", "bert", "sentiment"])
-def test_an_empty_training_file_is_refused(kind: str, tiny_checkpoint, tmp_path: Path) -> None:
-    data, empty = tmp_path / "data.tsv", tmp_path / "empty.tsv"
-    data.write_text("a\t1\n")
-    empty.write_text("\n")
-    with pytest.raises(InputError, match=r"nothing to score in .*empty\.tsv"):
-        evaluate(tiny_checkpoint(kind), data, train=empty)
-
-
-@pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
-def test_an_empty_file_is_refused(kind: str, tiny_checkpoint, tmp_path: Path) -> None:
-    path = tmp_path / "empty.tsv"
-    path.write_text("\n\n")
-    with pytest.raises(InputError, match="nothing to score"):
-        evaluate(tiny_checkpoint(kind), path)
-
-
-def test_a_text_that_is_too_long_is_refused_rather_than_left_out(tiny_checkpoint, tmp_path: Path) -> None:
-    path = tmp_path / "text.txt"
-    path.write_text("No.\n" + "x" * 200 + "\n")
-    for kind in ("gpt", "bert"):
-        with pytest.raises(InputError, match="1 texts are longer than the 96 tokens this model reads: xxx"):
-            evaluate(tiny_checkpoint(kind), path)
+@pytest.mark.parametrize(("kind", "content", "options", "message"), REFUSED)
+def test_what_cannot_be_evaluated_is_refused(
+    kind: str, content: str, options: dict, message: str, tiny_checkpoint, trained: Checkpoint, tmp_path: Path
+) -> None:
+    given = dict(options)
+    for name, text in (("data", content), ("train", options.get("train"))):
+        if text is not None:
+            given[name] = tmp_path / f"{name}.tsv"
+            given[name].write_text(text)
+    with pytest.raises(InputError, match=message):
+        evaluate(trained if kind == "tasks" else tiny_checkpoint(kind), **given)
 
 
 def test_next_sentences_are_scored_beside_two_baselines(tiny_checkpoint, tmp_path: Path) -> None:
@@ -231,3 +162,56 @@ def test_next_sentences_are_scored_beside_two_baselines(tiny_checkpoint, tmp_pat
         "pairs_also_in_train": 1,
     }
     assert evaluate(checkpoint, data) == {name: scores[name] for name in ("next_sentence_accuracy", "pairs")}
+
+
+# ---- several tasks in one model -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    folder = tmp_path_factory.mktemp("trained")
+    recipe = shortened(load_recipe(ROOT / "configs" / "t5-small-tasks.toml"))
+    publish(train(data, folder / "run", recipe), folder / "tasks")
+    return transformer.load(folder / "tasks")
+
+
+def test_the_checkpoint_knows_its_tasks(trained: Checkpoint) -> None:
+    assert trained.framing.starts == tuple(TEXT_TASKS) == trained.config.task_prefixes
+    assert "`sentiment:`, `fill:` |" in trained.card and "`mixing_temperature = 2.0`" in trained.card
+    assert "pre-norm with RMSNorm" in trained.card
+    norms = [module for module in trained.model.modules() if "Norm" in type(module).__name__]
+    assert len(norms) == 7 and all(isinstance(norm, RMSNorm) for norm in norms)
+    assert float(trained.model.encoder.position_bias.table.detach().abs().max()) > 0.0, "it is trained"
+
+
+def test_every_task_has_scores_in_the_card(trained: Checkpoint, data: Path) -> None:
+    dev = {
+        "translate English to French": "tatoeba-en-fr/dev.tsv",
+        "translate English to German": "multi30k-en-de/val.en",
+        "sentiment": "sst2/dev.tsv",
+        "fill": "tatoeba-en-fr/dev.tsv",
+    }
+    for task, file in dev.items():
+        options = ["--checkpoint", str(trained.path), "--data", str(data / file), "--task", task, "--beam", "1"]
+        assert main(["evaluate", *options, "--update-card"]) == 0
+        card = transformer.load(trained.path).card
+        assert f"### {file}, {task}\n" in card
+    assert "--data DIR/sst2/dev.tsv --task sentiment --json" in card
+    assert "--task 'translate English to French' --beam 1 --json" in card and "sacreBLEU signature" in card
+
+
+def test_scores_of_a_task_are_those_of_the_answers(trained: Checkpoint, data: Path, tmp_path: Path) -> None:
+    written = transformer.decode(trained, "translate English to French: Tom sees us.").text
+    (tmp_path / "own.tsv").write_text(f"Tom sees us.\t{written}\n")
+    scores = evaluate(trained, tmp_path / "own.tsv", task="translate English to French", beam=1)
+    assert scores["chrf"] == pytest.approx(100)
+    film = tmp_path / "film.tsv"
+    film.write_text("so good\t1\n")
+    right = transformer.decode(trained, "sentiment: so good").text == "positive"
+    assert evaluate(trained, film, task="sentiment", train=film) == {
+        "task": "sentiment",
+        "accuracy": float(right),
+        "most_frequent_answer_accuracy": 1.0,
+        "sentences": 1,
+        "sentences_also_in_train": 1,
+    }

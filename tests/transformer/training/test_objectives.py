@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 
@@ -11,24 +12,29 @@ from torch.nn import functional as F
 
 from tests.transformer.tiny import random_model
 from transformer import Tokenizer
-from transformer.models import DecoderOnly
+from transformer.models import DecoderOnly, Model
+from transformer.probes import record
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
+from transformer.training.attention_entropy import mean_entropy, price
 from transformer.training.objectives import (
-    OBJECTIVES,
     Classification,
     MaskedToken,
     MaskedTokenNextSentence,
     NextToken,
     Objective,
     PackedNextToken,
+    Teacher,
     Translation,
 )
-from transformer.training.recipe import TASKS
-from transformer.training.validation import dev_accuracy, dev_loss, next_sentence_accuracy
+from transformer.training.validation import dev_accuracy, dev_loss
 
 PAIRS = [([4, 9, 2], [1, 7, 2]), ([4, 5, 6, 7, 8, 2], [1, 11, 12, 13, 14, 2]), ([9, 2], [1, 20, 2])]
 TEXTS = [([1, 4, 9, 2],), ([1, 5, 6, 7, 8, 10, 2],), ([1, 9, 2],)]
-GENERATOR = torch.Generator()
+CASES = {
+    "encoder-decoder": (Translation, PAIRS),
+    "decoder-only": (NextToken, TEXTS),
+    "encoder-only": (MaskedToken, TEXTS),
+}
 
 
 def loss_of(objective: Objective, examples: list[tuple]) -> tuple[float, int]:
@@ -54,17 +60,6 @@ def test_translation_sums_over_real_target_tokens() -> None:
     assert loss == pytest.approx(expected, rel=1e-5)
 
 
-def test_next_token_sums_over_real_tokens() -> None:
-    model = random_model("decoder-only")
-    expected, count = 0.0, 0
-    for (ids,) in TEXTS:
-        with torch.inference_mode():
-            logits = model(torch.tensor([ids[:-1]]))[0]
-        expected, count = expected + minus_log_p(logits, ids[1:]), count + len(ids) - 1
-    loss, predictions = loss_of(NextToken(model), TEXTS)
-    assert (predictions, loss) == (count, pytest.approx(expected, rel=1e-5))
-
-
 ROW = 96  # tokens
 
 
@@ -86,14 +81,6 @@ def packed(n_texts: int, seed: int = 0, progress: float = 0.0) -> tuple[PackedNe
 
 def is_random(batch: dict) -> bool:
     return bool((batch["answers"] == PAD_ID).any())
-
-
-@pytest.mark.parametrize(("progress", "random"), [(0.0, 0.8), (0.5, 0.275), (1.0, 0.1)])
-def test_as_many_batches_are_random_as_the_progress_of_the_run_says(progress, random) -> None:
-    batches = [packed(20, seed, progress) for seed in range(100)]
-    assert batches[0][0].random_share == pytest.approx(random)
-    share = sum(is_random(batch) for _, _, batch in batches) / len(batches)
-    assert share == pytest.approx(random, abs=4 * math.sqrt(random * (1 - random) / len(batches)))
 
 
 def test_packed_rows_are_the_texts_end_to_end_and_in_some_a_passage_comes_a_second_time() -> None:
@@ -147,19 +134,6 @@ def test_packed_loss_is_that_of_the_rows_and_dev_is_read_as_by_next_token() -> N
     assert loss_of(objective, TEXTS) == loss_of(NextToken(objective.model), TEXTS)
 
 
-def test_masked_token_sums_over_the_hidden_tokens_only() -> None:
-    model = random_model("encoder-only")
-    examples = [([1, *range(4, 20), 2],), ([1, *range(4, 12), 2],)] * 3
-    batch = MaskedToken(model).collate(examples, torch.Generator().manual_seed(0))
-    with torch.inference_mode():
-        logits = model(batch["ids"])
-    asked = batch["answers"] != PAD_ID
-    assert asked.any()
-    expected = minus_log_p(logits[asked], batch["answers"][asked].tolist())
-    loss, predictions = loss_of(MaskedToken(model), examples)
-    assert (predictions, loss) == (int(asked.sum()), pytest.approx(expected, rel=1e-5))
-
-
 def test_classification_sums_over_texts() -> None:
     model = random_model("encoder-only", class_names=("bad", "good"))
     examples = [(ids, index % 2) for index, (ids,) in enumerate(TEXTS)]
@@ -170,16 +144,6 @@ def test_classification_sums_over_texts() -> None:
     assert loss_of(Classification(model), examples) == (pytest.approx(expected, rel=1e-5), 3)
 
 
-def test_blocks_of_the_projection_change_nothing() -> None:
-    """More predictions than fit into one block."""
-    model = random_model("decoder-only")
-    examples = [([1, *([4 + index % 17] * 20), 2],) for index in range(60)]
-    loss, predictions = loss_of(NextToken(model), examples)
-    assert predictions == 60 * 21 > 1024
-    one_by_one = sum(loss_of(NextToken(model), [example])[0] for example in examples)
-    assert loss == pytest.approx(one_by_one, rel=1e-5)
-
-
 def test_label_smoothing_is_for_training_only() -> None:
     """With smoothing ε the target is (1 − ε) one-hot + ε / V everywhere (Szegedy et al. 2016, §7)."""
     model = random_model("decoder-only", dropout=0.0)
@@ -187,7 +151,7 @@ def test_label_smoothing_is_for_training_only() -> None:
     smoothed, plain = NextToken(model, epsilon), NextToken(model, 0.0)
     assert loss_of(smoothed, TEXTS) == loss_of(plain, TEXTS)
     smoothed.training = True
-    batch = plain.collate(TEXTS, GENERATOR)
+    batch = plain.collate(TEXTS, torch.Generator())
     with torch.inference_mode():
         loss, _ = smoothed(batch)
         log_p = F.log_softmax(model(batch["ids"][:, :-1]), dim=-1)
@@ -195,18 +159,6 @@ def test_label_smoothing_is_for_training_only() -> None:
     target = (1 - epsilon) * F.one_hot(answers, vocabulary) + epsilon / vocabulary
     expected = -(target * log_p).sum(dim=-1)[answers != PAD_ID].sum()
     assert float(loss) == pytest.approx(float(expected), rel=1e-5)
-
-
-def test_gradients_reach_every_parameter_that_can_matter() -> None:
-    model = random_model.__wrapped__(tie_embeddings=False).train()
-    objective = Translation(model, 0.1).train()
-    loss, _ = objective(objective.collate(PAIRS, GENERATOR))
-    loss.backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        # A key bias adds the same to all scores of a row, which cancels in the softmax.
-        if not name.endswith("key_projection.bias"):
-            assert (parameter.grad != 0).any(), name
 
 
 # ---- masking --------------------------------------------------------------------------------------------------------
@@ -233,28 +185,6 @@ def test_masking_follows_the_paper() -> None:
     others = batch["ids"][chosen][~masked & ~kept]
     assert (others >= 4).all()
     assert others.unique().numel() > 20
-
-
-def test_a_replacement_comes_from_the_whole_vocabulary() -> None:
-    """Check that this holds at the highest position of the batch as well."""
-    objective = MaskedToken(random_model("encoder-only", vocabulary_size=400))
-    batch = objective.collate([([START_ID, *([5] * 60), END_ID],)] * 50, torch.Generator().manual_seed(1))
-    assert int(batch["ids"].max()) > 300
-
-
-def test_the_same_generator_hides_the_same_tokens() -> None:
-    examples = [([1, *range(4, 40), 2],)] * 4
-    objective = MaskedToken(random_model("encoder-only", vocabulary_size=40))
-    one, same, other = (objective.collate(examples, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
-    assert torch.equal(one["ids"], same["ids"])
-    assert not torch.equal(one["answers"], other["answers"])
-
-
-def test_a_batch_in_which_nothing_is_hidden_gives_no_loss() -> None:
-    objective = MaskedToken(random_model("encoder-only"))
-    with torch.inference_mode():
-        loss, predictions = objective({"ids": torch.tensor([[1, 4, 2]]), "answers": torch.tensor([[0, 0, 0]])})
-    assert (float(loss), predictions) == (0.0, 0)
 
 
 def test_a_classifier_sees_less_of_a_text_while_it_trains() -> None:
@@ -284,18 +214,6 @@ def test_examples_are_encoded_with_their_special_tokens(tiny_tokenizer: Tokenize
     assert Classification.encode(tiny_tokenizer, [("The cat", 1)]) == [(expected[0], 1)]
 
 
-def test_the_base_class_does_nothing_by_itself() -> None:
-    objective = Objective(random_model())
-    for call in (
-        lambda: objective.encode(None, []),
-        lambda: objective.collate([], GENERATOR),
-        lambda: objective.hidden_and_targets({}),
-    ):
-        with pytest.raises(NotImplementedError):
-            call()
-    assert set(OBJECTIVES) == set(TASKS)
-
-
 # ---- scores on dev --------------------------------------------------------------------------------------------------
 
 
@@ -314,16 +232,6 @@ def test_dev_accuracy_reads_whole_texts() -> None:
     with torch.inference_mode():
         examples = [(ids, int(model(torch.tensor([ids])).argmax())) for ids in texts]
     assert dev_accuracy(Classification(model).train(), examples, 100) == 1.0
-
-
-def test_dev_accuracy_counts_texts() -> None:
-    model = random_model("encoder-only", class_names=("bad", "good"))
-    with torch.inference_mode():
-        best = [int(model(torch.tensor([ids])).argmax()) for (ids,) in TEXTS]
-    right = [(ids, label) for (ids,), label in zip(TEXTS, best, strict=True)]
-    assert dev_accuracy(Classification(model), right, 8) == 1.0
-    wrong = [(right[0][0], 1 - right[0][1]), *right[1:]]
-    assert dev_accuracy(Classification(model), wrong, 8) == pytest.approx(2 / 3)
 
 
 ALONE = MaskedTokenNextSentence.NO_PAIR
@@ -360,29 +268,113 @@ def test_the_next_sentence_adds_its_mean_to_the_mean_of_masked_tokens() -> None:
     assert float(loss) / predictions == pytest.approx(float(masked + followed), rel=1e-5)
 
 
-def test_without_a_pair_the_loss_is_that_of_masked_tokens() -> None:
-    model = random_model("encoder-only", n_segments=2)
-    alone = [(ids, ALONE) for (ids,) in TEXTS]
-    assert loss_of(MaskedTokenNextSentence(model), alone) == pytest.approx(loss_of(MaskedToken(model), TEXTS))
-
-
-def test_the_head_and_the_segments_learn() -> None:
-    model = random_model.__wrapped__("encoder-only", n_segments=2)
-    objective = MaskedTokenNextSentence(model).train()
-    loss, _ = objective(objective.collate(SENTENCES, torch.Generator().manual_seed(3)))
-    loss.backward()
-    for part in (model.next_sentence.projection.weight, model.encoder.embedding.segment_table.weight):
-        assert (part.grad.abs().sum(dim=-1) > 0).all()
-
-
 def test_next_sentence_accuracy_counts_pairs_alone() -> None:
     model = random_model("encoder-only", n_segments=2)
+    objective = MaskedTokenNextSentence(model)
     pairs = [ids for ids, label in SENTENCES if label >= 0]
     with torch.inference_mode():
         best = [int(model.next_sentence(model.encode(torch.tensor([ids]))).argmax()) for ids in pairs]
     right = [(ids, label) for ids, label in zip(pairs, best, strict=True)]
     alone = (TEXTS[0][0], ALONE)
-    assert next_sentence_accuracy(model, [*right, alone], 100) == 1.0
-    assert next_sentence_accuracy(model, [right[0], (pairs[1], 1 - best[1]), alone], 100) == 0.5
+    assert dev_accuracy(objective, [*right, alone], 100) == 1.0
+    assert dev_accuracy(objective, [right[0], (pairs[1], 1 - best[1]), alone], 100) == 0.5
     with pytest.raises(ValueError, match="none of the 1 examples is a pair"):
-        next_sentence_accuracy(model, [alone], 100)
+        dev_accuracy(objective, [alone], 100)
+
+
+# ---- a teacher model ------------------------------------------------------------------------------------------------
+
+
+def quiet(kind: str, seed: int) -> torch.nn.Module:
+    torch.manual_seed(seed)
+    model = copy.deepcopy(random_model(kind, dropout=0.0))
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    return model
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("weight", [0.0, 0.3, 1.0])
+def test_the_loss_with_a_teacher_is_that_of_the_formula(kind: str, weight: float) -> None:
+    objective_of, examples = CASES[kind]
+    objective, teacher = objective_of(quiet(kind, 1), 0.1), objective_of(quiet(kind, 2))
+    batch = objective.collate(examples, torch.Generator().manual_seed(0))
+    objective.teacher = Teacher(teacher, weight)
+    loss, count = objective.train()(batch)
+    with torch.no_grad():
+        hidden, targets = objective.hidden_and_targets(batch)
+        logits = objective.model.project(hidden).double()
+        q = teacher.model.project(teacher.hidden_and_targets(batch)[0]).double().softmax(dim=-1)
+    text = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none", label_smoothing=0.1)
+    taught = -(q * logits.log_softmax(dim=-1)).sum(dim=-1)
+    rows = targets != PAD_ID
+    assert count == int(rows.sum())
+    assert float(loss) == pytest.approx(float(((1 - weight) * text + weight * taught)[rows].sum()), rel=1e-4)
+
+
+def test_only_the_student_learns_and_only_while_training() -> None:
+    objective, teacher = (NextToken(quiet("decoder-only", seed)) for seed in (1, 2))
+    batch = objective.collate(TEXTS, torch.Generator())
+    plain = float(objective.eval()(batch)[0])
+    objective.teacher = Teacher(teacher, 0.5)
+    assert float(objective(batch)[0]) == pytest.approx(plain, rel=1e-6)
+    objective.train()(batch)[0].backward()
+    assert all(parameter.grad is None for parameter in teacher.parameters())
+    assert all(parameter.grad is not None for parameter in objective.parameters())
+    assert not any("teacher" in name for name, _ in objective.named_parameters())
+
+
+# ---- the penalty on spread attention --------------------------------------------------------------------------------
+
+
+def entropy_by_a_loop(model: Model, rows: list[list[torch.Tensor]]) -> float:
+    """Compute it sentence by sentence without padding, one row of a head at a time."""
+    found = []
+    for inputs in rows:
+        with torch.no_grad(), record() as recording:
+            model(*inputs)
+        for name, weights in recording.tensors.items():
+            if name.endswith("_attention.weights"):
+                allowed = recording.tensors[name.replace(".weights", ".allowed")][0]
+                for query, row in ((query, row) for head in weights[0] for query, row in enumerate(head)):
+                    if (n_keys := int(allowed[query].sum())) > 1:
+                        found.append(-sum(float(w) * math.log(float(w)) for w in row if w > 0) / math.log(n_keys))
+    return math.fsum(found) / len(found)
+
+
+def recorded_entropy(objective: Objective, batch: dict[str, torch.Tensor]) -> float:
+    with torch.no_grad(), record() as recording:
+        objective.hidden_and_targets(batch)
+    return float(mean_entropy(objective.model, recording))
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_entropy_is_that_of_a_plain_loop_over_sentences_without_padding(kind: str) -> None:
+    objective_of, examples = CASES[kind]
+    objective = objective_of(random_model(kind)).eval()
+    batch = objective.collate(examples, torch.Generator().manual_seed(0))
+    # Shorter texts also have their last token, before the padding.
+    read = max(len(example[-1]) for example in examples) - 1
+    if kind == "encoder-only":  # the batch as shown, with its masks
+        rows = [[row[None, : len(ids)]] for row, (ids,) in zip(batch["ids"], examples, strict=True)]
+    else:
+        rows = [[*(torch.tensor([ids]) for ids in before), torch.tensor([last[:read]])] for *before, last in examples]
+    expected = entropy_by_a_loop(objective.model, rows)
+    assert 0.1 < expected < 0.999
+    assert recorded_entropy(objective, batch) == pytest.approx(expected, rel=1e-4)
+
+
+def test_it_is_paid_for_every_prediction_while_training_only() -> None:
+    objective = NextToken(copy.deepcopy(random_model("decoder-only", dropout=0.0)))
+    batch = objective.collate(TEXTS, torch.Generator())
+    plain, count = objective.train()(batch)
+    objective.entropy, objective.progress = (lambda progress: 2.0 * progress), 0.25
+    loss, same = objective(batch)
+    assert count == same
+    assert float(loss - plain) == pytest.approx(0.5 * recorded_entropy(objective, batch) * count, rel=1e-3)
+    assert float(objective.eval()(batch)[0]) == pytest.approx(float(plain), rel=1e-6)
+
+
+def test_the_price_falls_to_nothing_at_the_end() -> None:
+    assert [price(0.4, 0.5, progress) for progress in (0.0, 0.5, 0.75, 1.0)] == pytest.approx([0.4, 0.4, 0.2, 0.0])
+    assert [price(0.4, 0.0, progress) for progress in (0.0, 0.5, 1.0)] == pytest.approx([0.4, 0.2, 0.0])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import torch
 
 import transformer
-from tests.conftest import TINY_SENTENCES
 from transformer.__main__ import main
 from transformer.files.checkpoints import load_weights
 from transformer.files.model_card import best_row, checkpoint_step
 from transformer.files.snapshots import quantise, snapshot, snapshot_steps
-from transformer.training.publication import best_dev_score, earlier_steps, publish_snapshots
 from transformer.training.run_state import COLUMNS, write_history
 
 RECIPE = """
@@ -40,66 +40,55 @@ max_length = 128
 """
 
 
-@pytest.fixture
-def workplace(tmp_path: Path) -> list[str]:
-    """Return the arguments of ``train`` for a tiny corpus in the layout of tatoeba-en-fr."""
-    corpus = tmp_path / "data" / "tatoeba-en-fr"
-    corpus.mkdir(parents=True)
-    half = len(TINY_SENTENCES) // 2
-    pairs = [
-        f"{english}\t{french}\n" for english, french in zip(TINY_SENTENCES[:half], TINY_SENTENCES[half:], strict=True)
-    ]
-    (corpus / "train.tsv").write_text("".join(pairs[:-4]), encoding="utf-8")
-    (corpus / "dev.tsv").write_text("".join(pairs[-4:]), encoding="utf-8")
-    (tmp_path / "tiny.toml").write_text(RECIPE, encoding="utf-8")
-    folders = {"--data": "data", "--run-directory": "run", "--output": "out"}
-    return [
-        "train",
-        str(tmp_path / "tiny.toml"),
-        *(part for k, v in folders.items() for part in (k, str(tmp_path / v))),
-    ]
+def arguments_of_train(data: Path, folder: Path) -> list[str]:
+    (folder / "tiny.toml").write_text(RECIPE, encoding="utf-8")
+    folders = ("--run-directory", str(folder / "run"), "--output", str(folder / "out"))
+    return ["train", str(folder / "tiny.toml"), "--data", str(data), *folders]
 
 
-def test_train_publishes_a_checkpoint_that_loads_with_its_card_and_curves(workplace, tmp_path, capsys):
-    assert main(workplace) == 0
-    assert "now holds this run's best checkpoint" in capsys.readouterr().out
-    checkpoint = transformer.load(tmp_path / "out")
+@pytest.fixture(scope="module")
+def published(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the run and the publication of a training that was stopped once."""
+    folder, printed = tmp_path_factory.mktemp("published"), StringIO()
+    arguments = arguments_of_train(data, folder)
+    assert main([*arguments, "--stop-after", "3"]) == 0
+    assert not (folder / "out").exists(), "a stopped run publishes nothing until it has ended"
+    with redirect_stdout(printed):
+        assert main(arguments) == 0
+    assert "now holds this run's best checkpoint" in printed.getvalue()
+    return folder
+
+
+def test_what_is_published_loads_with_its_card_and_curves(published):
+    checkpoint = transformer.load(published / "out")
     assert transformer.decode(checkpoint, "The cat sat.").steps
     for fact in ("6 steps", "CC BY 2.0 FR", "1 + 1 layers", "python -m transformer train configs/tiny.toml"):
         assert fact in checkpoint.card
-    header, *rows = (tmp_path / "out" / "history.csv").read_text(encoding="utf-8").splitlines()
+    header, *rows = (published / "out" / "history.csv").read_text(encoding="utf-8").splitlines()
     assert header.split(",") == list(COLUMNS)
     assert [int(row.split(",")[0]) for row in rows] == [2, 3, 4, 6]  # every second step, and every third with scores
-    assert sorted(file.name for file in (tmp_path / "run" / "snapshots").iterdir()) == [
+    assert sorted(file.name for file in (published / "run" / "snapshots").iterdir()) == [
         "step-000000.safetensors",
         "step-000004.safetensors",
     ]
 
 
-def test_a_better_checkpoint_that_is_there_already_stays(workplace, tmp_path, capsys):
+def test_a_better_checkpoint_that_is_there_already_stays(data, tmp_path, capsys):
     out = tmp_path / "out"
     out.mkdir()
     write_history(out / "history.csv", [{"step": 1, "dev_score": 101.0}])
     (out / "model.safetensors").write_bytes(b"better")
-    assert main(workplace) == 0
+    assert main(arguments_of_train(data, tmp_path)) == 0
     assert "stays as it is: its dev score is 101.00" in capsys.readouterr().out
     assert (out / "model.safetensors").read_bytes() == b"better"
 
 
-def test_a_stopped_run_publishes_nothing_until_it_has_ended(workplace, tmp_path):
-    assert main([*workplace, "--stop-after", "3"]) == 0
-    assert not (tmp_path / "out").exists()
-    assert main(workplace) == 0
-    assert (tmp_path / "out" / "model.safetensors").is_file()
-
-
-def test_scores_are_written_into_the_card_once_per_file(workplace, tmp_path):
-    main(workplace)
-    data = tmp_path / "data" / "tatoeba-en-fr" / "dev.tsv"
-    arguments = ["evaluate", "--checkpoint", str(tmp_path / "out"), "--data", str(data), "--beam", "2", "--update-card"]
+def test_scores_are_written_into_the_card_once_per_file(published, data):
+    dev = str(data / "tatoeba-en-fr" / "dev.tsv")
+    arguments = ["evaluate", "--checkpoint", str(published / "out"), "--data", dev, "--beam", "2", "--update-card"]
     assert main(arguments) == 0
     assert main(arguments) == 0
-    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    card = (published / "out" / "README.md").read_text(encoding="utf-8")
     assert card.count("### tatoeba-en-fr/dev.tsv") == 1
     assert "nrefs:1|" in card
     assert (
@@ -107,8 +96,16 @@ def test_scores_are_written_into_the_card_once_per_file(workplace, tmp_path):
     )
 
 
-def test_best_dev_score_of_no_history_is_none(tmp_path):
-    assert best_dev_score(tmp_path / "history.csv") is None
+def test_the_snapshots_before_the_checkpoint_are_published_in_eight_bits(published):
+    best = best_row(published / "out" / "history.csv")["step"]
+    assert checkpoint_step(published / "out") == best
+    assert snapshot_steps(published / "out") == tuple(step for step in (0, 4) if step < best)
+    checkpoint = transformer.load(published / "out")
+    first = load_weights(checkpoint.config, published / "run" / "snapshots" / "step-000000.safetensors")
+    own = snapshot(checkpoint, 0).model
+    name = "encoder.layers.0.feed_forward.input_projection.weight"
+    numbers, scale = quantise(first.get_parameter(name))
+    assert torch.equal(own.get_parameter(name), numbers * scale.float()[:, None])
 
 
 def test_the_best_row_is_the_first_with_the_highest_score(tmp_path):
@@ -126,35 +123,3 @@ def test_the_card_says_which_step_was_kept_before_the_history_does(tmp_path):
     assert checkpoint_step(tmp_path) == 10_000
     card.write_text("| seed | 1 |\n| chosen by | BLEU on all of dev: 50.8 at step 12,000 (50.6 at step 10,000) |\n")
     assert checkpoint_step(tmp_path) == 12_000
-
-
-def test_the_snapshots_before_the_checkpoint_are_published_in_eight_bits(workplace, tmp_path):
-    assert main(workplace) == 0
-    best = best_row(tmp_path / "out" / "history.csv")["step"]
-    assert checkpoint_step(tmp_path / "out") == best
-    assert snapshot_steps(tmp_path / "out") == tuple(step for step in (0, 4) if step < best)
-    checkpoint = transformer.load(tmp_path / "out")
-    first = load_weights(checkpoint.config, tmp_path / "run" / "snapshots" / "step-000000.safetensors")
-    published = snapshot(checkpoint, 0).model
-    name = "encoder.layers.0.feed_forward.input_projection.weight"
-    numbers, scale = quantise(first.get_parameter(name))
-    assert torch.equal(published.get_parameter(name), numbers * scale.float()[:, None])
-
-
-def test_snapshots_of_a_run_that_was_published_without_them(workplace, tmp_path):
-    main(workplace)
-    out, run = tmp_path / "out", tmp_path / "run"
-    (out / "README.md").unlink()  # without a card, the history says which step was kept
-    write_history(out / "history.csv", [{"step": 5, "dev_score": 1.0}])
-    assert publish_snapshots(run, out, earlier_steps(run, out)) == (0, 4)
-    publish_snapshots(run, out, [4])
-    assert snapshot_steps(out) == (4,), "the one of another step is gone"
-    with pytest.raises(ValueError, match="no snapshot of step 3 from before the checkpoint"):
-        publish_snapshots(run, out, [0, 3])
-    write_history(out / "history.csv", [{"step": 4, "dev_score": 1.0}])
-    with pytest.raises(ValueError, match="it has snapshots of steps 0"):
-        publish_snapshots(run, out, [4])
-    (out / "config.json").write_text("{}")
-    with pytest.raises(ValueError, match="the snapshots of this run do not fit it"):
-        publish_snapshots(run, out, [0])
-    assert snapshot_steps(out) == (4,), "what was refused has changed nothing"

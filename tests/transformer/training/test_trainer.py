@@ -7,9 +7,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,92 +15,34 @@ import pytest
 import torch
 
 import transformer
-from tests.transformer.tiny import LAYERS
-from transformer import ModelConfig
-from transformer.training.recipe import Recipe
-from transformer.training.run_state import load_state
-from transformer.training.schedule import learning_rate
+from tests.conftest import ROOT
+from tests.transformer.training.conftest import assert_same, everything, recipe, sentences, train
+from transformer.files.model_card import HISTORY
+from transformer.runs.next_sentence import next_sentence
+from transformer.text.tokenizer import Tokenizer
+from transformer.training.card import model_card
+from transformer.training.objectives import MaskedTokenNextSentence
+from transformer.training.recipe import Entropy, Recipe
+from transformer.training.run_state import COLUMNS, load_state, save_state, write_history
 from transformer.training.start import initial_model
 from transformer.training.trainer import Trainer
 
-SUBJECTS = (("I see", "Je vois"), ("You see", "Tu vois"), ("We see", "Nous voyons"), ("They see", "Ils voient"))
-NOUNS = (("cat", "chat"), ("dog", "chien"), ("train", "train"), ("book", "livre"), ("garden", "jardin"), ("bus", "bus"))
-ENDINGS = (("", ""), (" in the street", " dans la rue"))
-
-
-def sentences() -> list[tuple[str, str]]:
-    return [
-        (f"{s} the {n}{e}.", f"{sf} le {nf}{ef}.") for (s, sf), (n, nf), (e, ef) in product(SUBJECTS, NOUNS, ENDINGS)
-    ]
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return 48 pairs in the layouts of three corpora."""
-    folder = tmp_path_factory.mktemp("data")
-    pairs = sentences()
-    train, dev = [p for i, p in enumerate(pairs) if i % 6], pairs[::6]
-    for name, line in (("tatoeba-en-fr", "{0}\t{1}\n"), ("sst2", "{0}\t{2}\n")):
-        (folder / name).mkdir()
-        for split, rows in (("train", train), ("dev", dev)):
-            lines = [line.format(en, fr, int("dog" in en)) for en, fr in rows]
-            (folder / name / f"{split}.tsv").write_text("".join(lines), encoding="utf-8")
-    (folder / "tinyshakespeare").mkdir()
-    (folder / "tinyshakespeare" / "input.txt").write_text("\n".join(en for en, _ in pairs), encoding="utf-8")
-    return folder
-
-
-def recipe(kind: str = "encoder-decoder", **values: Any) -> Recipe:
-    task, corpus = {
-        "encoder-decoder": ("translation", "tatoeba-en-fr"),
-        "decoder-only": ("next-token", "tinyshakespeare"),
-        "encoder-only": ("masked-token", "tatoeba-en"),
-    }[kind]
-    model = {"vocabulary_size": 300, "d_model": 16, "n_heads": 2, "d_ff": 24, "max_length": 64, "dropout": 0.2}
-    layers = {name: min(1, n) for name, n in LAYERS[kind].items()}
-    basis = {
-        "name": "r", "task": task, "corpus": corpus, "steps": 12, "batch_tokens": 150, "warmup_steps": 3,
-        "learning_rate": 5e-3, "log_every": 2, "evaluate_every": 6, "evaluate_sentences": 4, "save_every": 5,
-        "average_decay": 0.8, "snapshots": (0, 7),
-    }  # fmt: skip
-    model |= values.pop("model", {})
-    return Recipe(**{**basis, **values}, model=ModelConfig(kind=kind, **layers, **model))
-
-
-def train(
-    data: Path, directory: Path, settings: Recipe, *, stop_after: int | None = None, report: Any = None
-) -> Trainer:
-    trainer = Trainer(settings, data=data, run_directory=directory, report=report)
-    trainer.run(stop_after=stop_after)
-    return trainer
-
-
-def everything(trainer: Trainer) -> dict[str, Any]:
-    """Return everything that must be equal: weights, average, optimiser, history without times."""
-    state = load_state(trainer.directory)
-    tensors = {f"model.{name}": tensor for name, tensor in state["model"].items()}
-    if state["average"] is not None:
-        tensors |= {f"average.{name}": tensor for name, tensor in state["average"].items()}
-    for index, moments in state["optimizer"]["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in moments.items()}
-    best = transformer.load(trainer.directory / "best").model
-    tensors |= {f"best.{name}": tensor for name, tensor in best.named_parameters()}
-    tensors["random"] = state["random"]["cpu"]
-    history = [{k: v for k, v in row.items() if k != "seconds"} for row in state["history"]]
-    return {"tensors": tensors, "history": history, "step": state["step"], "tokens": state["target_tokens"]}
-
-
-def assert_same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert (one["step"], one["tokens"]) == (other["step"], other["tokens"])
-    assert one["history"] == other["history"]
-    assert one["tensors"].keys() == other["tensors"].keys()
-    for name, tensor in one["tensors"].items():
-        assert torch.equal(tensor, other["tensors"][name]), f"{name} differs"
+SHORT = {"steps": 2, "evaluate_every": 2, "snapshots": ()}
 
 
 @pytest.fixture(scope="module")
 def never_killed(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return everything(train(data, tmp_path_factory.mktemp("never-killed"), recipe()))
+    folder = tmp_path_factory.mktemp("never-killed")
+    train(data, folder, recipe())
+    return everything(folder)
+
+
+@pytest.fixture(scope="module")
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of two steps, which other runs start from or learn from."""
+    folder = tmp_path_factory.mktemp("first")
+    train(data, folder, recipe(**SHORT))
+    return folder / "best"
 
 
 @pytest.mark.slow
@@ -113,68 +53,55 @@ def test_a_run_that_was_stopped_gives_the_same_weights(
     for stop in stops:
         torch.manual_seed(stop)  # the state of this process must not matter
         assert train(data, tmp_path, recipe(), stop_after=stop).step == stop
-    assert_same(everything(train(data, tmp_path, recipe())), never_killed)
+    train(data, tmp_path, recipe())
+    assert_same(everything(tmp_path), never_killed)
 
 
-class Killed(BaseException):
-    pass
+OTHER_RUNS = {
+    "decoder-only": ("decoder-only", {}),
+    "encoder-only": ("encoder-only", {}),
+    "teacher": ("encoder-decoder", {"teacher_weight": 0.7}),
+}
 
 
-def test_a_run_that_was_killed_between_two_saves_gives_the_same_weights(
-    data: Path, tmp_path: Path, never_killed: dict[str, Any]
-) -> None:
-    def kill(row: dict[str, float]) -> None:
-        if row["step"] == 8:
-            raise Killed
-
-    with pytest.raises(Killed):
-        train(data, tmp_path, recipe(), report=kill)
-    assert load_state(tmp_path)["step"] == 5
-    assert_same(everything(train(data, tmp_path, recipe())), never_killed)
-
-
-KILL_WHILE_WRITING = """
-import os, signal, sys
-from pathlib import Path
-import torch
-from tests.transformer.training.test_trainer import recipe, train
-
-whole, n_saves = torch.save, 0
-
-def save(state, path):
-    global n_saves
-    n_saves += 1
-    whole(state, path)
-    if n_saves == 2:  # the second save, at step 10: half of it reaches the disk
-        raw = Path(path).read_bytes()
-        Path(path).write_bytes(raw[: len(raw) // 2])
-        os.kill(os.getpid(), signal.SIGKILL)
-
-torch.save = save
-train(Path(sys.argv[1]), Path(sys.argv[2]), recipe())
-"""
+@pytest.mark.parametrize("run", OTHER_RUNS)
+def test_other_runs_resume_exactly_too(run: str, data: Path, tmp_path: Path, first: Path) -> None:
+    kind, more = OTHER_RUNS[run]
+    more = {**more, "start_from": str(first), "teacher": str(first)} if run == "teacher" else more
+    settings = recipe(kind, steps=6, save_every=2, evaluate_every=3, average_decay=0.0, **more)
+    train(data, tmp_path / "whole", settings)
+    train(data, tmp_path / "stopped", settings, stop_after=3)
+    stopped = train(data, tmp_path / "stopped", settings)
+    whole = everything(tmp_path / "whole")
+    assert_same(everything(tmp_path / "stopped"), whole)
+    if run == "teacher":
+        assert "`teacher = best`, `teacher_weight = 0.7`" in model_card(stopped)
+        train(data, tmp_path / "alone", replace(settings, teacher=""))
+        alone = everything(tmp_path / "alone")["tensors"]
+        assert any(not torch.equal(tensor, alone[name]) for name, tensor in whole["tensors"].items())
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_while_it_wrote_its_state_gives_the_same_weights(
-    data: Path, tmp_path: Path, never_killed: dict[str, Any]
+@pytest.mark.parametrize(
+    ("processes", "files"),
+    [
+        (1, ("5", "8", "15")),  # a file of the best checkpoint, the state at step 4, a file of the publication
+        pytest.param(2, ("8",), marks=pytest.mark.nightly),
+    ],
+)
+def test_a_run_that_is_killed_while_it_writes(
+    processes: int, files: tuple[str, ...], data: Path, tmp_path: Path
 ) -> None:
-    """Kill a run in a separate process by an uncatchable signal, in the middle of the file."""
-    root = Path(__file__).resolve().parents[3]
-    result = subprocess.run([sys.executable, "-c", KILL_WHILE_WRITING, data, tmp_path], cwd=root, capture_output=True)
-    assert result.returncode == -9, result.stderr.decode()[-2000:]
-    assert load_state(tmp_path)["step"] == 5
-    left_over = [path for path in tmp_path.iterdir() if path.name.startswith(".state.pt")]
-    assert len(left_over) == 1, "the half-written file lies beside the state, under another name"
-    resumed = train(data, tmp_path, recipe())
-    assert_same(everything(resumed), never_killed)
-    assert not left_over[0].exists(), "and is swept away when the run goes on"
+    command = [sys.executable, "-m", "tests.transformer.training.killing", data, tmp_path, str(processes), *files]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert int(ended.stdout) > 15, "files that an uninterrupted run writes"
 
 
 DISK_FULL = """
 import resource, sys
 from pathlib import Path
-from tests.transformer.training.test_trainer import recipe, train
+from tests.transformer.training.conftest import recipe, train
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
 try:
@@ -195,30 +122,55 @@ def test_a_run_whose_disk_fills_says_so_and_goes_on_when_there_is_room(
     train(data, tmp_path, recipe(), stop_after=5)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     most = int(share * max(map(len, before.values())))
-    root = Path(__file__).resolve().parents[3]
     command = [sys.executable, "-c", DISK_FULL, data, tmp_path, str(most)]
-    ended = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr[-2000:]
     assert "cannot be written" in ended.stderr and "what was there before is untouched" in ended.stderr
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert before.items() <= after.items() and not [path for path in after if path.name.startswith(".")]
-    assert_same(everything(train(data, tmp_path, recipe())), never_killed)
+    train(data, tmp_path, recipe())
+    assert_same(everything(tmp_path), never_killed)
 
 
-@pytest.mark.parametrize("kind", ["decoder-only", "encoder-only"])
-def test_the_other_tasks_resume_exactly_too(kind: str, data: Path, tmp_path: Path) -> None:
-    settings = recipe(kind, steps=6, save_every=2, evaluate_every=3, average_decay=0.0)
-    whole = everything(train(data, tmp_path / "whole", settings))
-    train(data, tmp_path / "stopped", settings, stop_after=3)
-    assert_same(everything(train(data, tmp_path / "stopped", settings)), whole)
+def test_a_run_may_be_made_longer(data: Path, tmp_path: Path) -> None:
+    train(data, tmp_path, recipe(steps=4))
+    assert train(data, tmp_path, recipe(steps=6)).step == 6
 
 
-def test_another_seed_gives_other_weights(data: Path, tmp_path: Path, never_killed: dict[str, Any]) -> None:
-    other = everything(train(data, tmp_path, recipe(seed=2)))
-    assert any(not torch.equal(t, other["tensors"][n]) for n, t in never_killed["tensors"].items())
+# ---- the files of a run ---------------------------------------------------------------------------------------------
 
 
-# ---- what a run leaves ----------------------------------------------------------------------------------------------
+def test_a_state_comes_back(tmp_path: Path) -> None:
+    assert load_state(tmp_path) is None
+    save_state(tmp_path, {"step": 4, "history": [{"step": 4, "train_loss": 1 / 3}], "weights": torch.full((3,), 4.0)})
+    loaded = load_state(tmp_path)
+    assert loaded["step"] == 4 and torch.equal(loaded["weights"], torch.full((3,), 4.0))
+
+
+def test_a_state_without_its_step_does_not_begin_again(data: Path, tmp_path: Path) -> None:
+    settings = recipe(steps=6)
+    train(data, tmp_path, settings, stop_after=3)
+    state = load_state(tmp_path)
+    early = {name: value for name, value in state.items() if not name.startswith("recent_")}
+    save_state(tmp_path, early)
+    assert train(data, tmp_path, settings, stop_after=3).step == 3
+    save_state(tmp_path, {name: value for name, value in early.items() if name != "step"})
+    with pytest.raises(KeyError, match="step"):
+        train(data, tmp_path, settings)
+
+
+def test_a_history_has_columns_that_only_some_rows_have(tmp_path: Path) -> None:
+    rows = [{"step": 2, "train_loss": 1 / 3}, {"step": 4, "dev_score": 12.3456789, "next_sentence_accuracy": 7}]
+    write_history(tmp_path / HISTORY, rows)
+    with (tmp_path / HISTORY).open(newline="") as file:
+        read = list(csv.DictReader(file))
+    assert list(read[0]) == [*COLUMNS, "next_sentence_accuracy"]
+    assert [row["next_sentence_accuracy"] for row in read] == ["", "7"]
+    assert (read[0]["step"], read[0]["train_loss"], read[0]["dev_score"]) == ("2", "0.333333", "")
+    assert read[1]["dev_score"] == "12.3457"
+
+
+# ---- what a run learns ----------------------------------------------------------------------------------------------
 
 
 def test_a_run_learns(data: Path, tmp_path: Path) -> None:
@@ -229,31 +181,6 @@ def test_a_run_learns(data: Path, tmp_path: Path) -> None:
     assert losses[-1] < 2.0
     translation = transformer.decode(transformer.load(tmp_path / "best"), "I see the dog in the street.").text
     assert translation.startswith("Je vois")
-
-
-def test_history_snapshots_and_the_best_checkpoint(data: Path, tmp_path: Path) -> None:
-    rows: list[dict[str, float]] = []
-    trainer = train(data, tmp_path, recipe(), report=rows.append)
-    assert [row["step"] for row in rows] == [2, 4, 6, 8, 10, 12]
-    assert ["dev_score" in row for row in rows] == [False, False, True, False, False, True]
-    for row in rows:
-        assert row["learning_rate"] == learning_rate(trainer.recipe, int(row["step"]))
-    assert rows == trainer.history
-    with (tmp_path / "history.csv").open(newline="") as file:
-        assert [int(row["step"]) for row in csv.DictReader(file)] == [2, 4, 6, 8, 10, 12]
-    assert sorted(path.name for path in (tmp_path / "snapshots").iterdir()) == [
-        "step-000000.safetensors", "step-000007.safetensors",
-    ]  # fmt: skip
-    best = transformer.load(tmp_path / "best")
-    assert best.config == trainer.recipe.model
-    assert best.tokenizer.pieces == trainer.tokenizer.pieces
-
-
-def test_scores_come_when_they_are_due_whatever_the_log_interval(data: Path, tmp_path: Path) -> None:
-    trainer = train(data, tmp_path, recipe(steps=8, evaluate_every=3, log_every=5))
-    assert [(row["step"], "dev_score" in row) for row in trainer.history] == [
-        (3, True), (5, False), (6, True), (8, True),
-    ]  # fmt: skip
 
 
 def test_what_is_evaluated_and_saved_is_the_moving_average(data: Path, tmp_path: Path) -> None:
@@ -273,12 +200,58 @@ def test_what_is_evaluated_and_saved_is_the_moving_average(data: Path, tmp_path:
         torch.testing.assert_close(parameter, trainer.model.get_parameter(name), rtol=1e-3, atol=1e-3)
 
 
-def test_gradients_are_clipped_to_the_norm_of_the_recipe(data: Path, tmp_path: Path) -> None:
-    trainer = Trainer(recipe(gradient_clip=0.01, steps=1, log_every=1), data=data, run_directory=tmp_path)
-    trainer.run()
-    squares = sum(float(p.grad.square().sum()) for p in trainer.objective.parameters() if p.grad is not None)
-    assert squares**0.5 == pytest.approx(0.01, rel=1e-3)
-    assert trainer.history[0]["gradient_norm"] > 0.01, "the norm in the history is the one before clipping"
+def test_inner_dropout_is_that_of_attention_weights_and_hidden_units_only(data: Path, tmp_path: Path) -> None:
+    for values, attention in (({}, 0.1), ({"attention_dropout": 0.4}, 0.4)):
+        trainer = Trainer(recipe(inner_dropout=0.1, **values), data=data, run_directory=tmp_path)
+        layer, embedding = trainer._trained_model.decoder.layers[0], trainer._trained_model.decoder.embedding
+        assert (layer.self_attention.dropout, layer.cross_attention.dropout) == (attention, attention)
+        assert (layer.feed_forward.dropout.p, layer.dropout.p, embedding.dropout.p) == (0.1, 0.2, 0.2)
+
+
+def test_after_a_restart_the_own_dropout_changes_and_the_progress_stands_still(data: Path, tmp_path: Path) -> None:
+    values = {"steps": 4, "restart_at": 2, "restart_learning_rate": 1e-3, "restart_dropout": 0.4, "inner_dropout": 0.1}
+    trainer = Trainer(recipe(**values, warmup_steps=1), data=data, run_directory=tmp_path)
+    layer, embedding = trainer._trained_model.decoder.layers[0], trainer._trained_model.decoder.embedding
+    for stop, own in ((2, 0.2), (3, 0.4)):
+        trainer.run(stop_after=stop)
+        inner = layer.feed_forward.dropout.p, layer.self_attention.dropout
+        assert (layer.dropout.p, embedding.dropout.p, *inner) == (own, own, 0.1, 0.1)
+        assert trainer._own_objective.progress == 1.0
+
+
+def test_the_objective_of_a_recipe_knows_its_price_and_its_weight(data: Path, tmp_path: Path) -> None:
+    def objective(settings: Recipe) -> Any:
+        return Trainer(settings, data=data, run_directory=tmp_path)._own_objective
+
+    entropy = objective(recipe(entropy=Entropy(0.5, 0.2))).entropy
+    assert (entropy(0.2), entropy(0.6)) == (0.5, pytest.approx(0.25))
+    assert objective(recipe()).entropy is None
+    pairs = objective(of_pairs())
+    assert isinstance(pairs, MaskedTokenNextSentence) and pairs.weight == 3.0
+    batch, hidden = {"next_sentence": torch.tensor([0, 1, pairs.NO_PAIR])}, torch.randn(3, 5, 16)
+    training, evaluating = (float(pairs.train(mode).sentence_loss(hidden, batch)) for mode in (True, False))
+    assert training == pytest.approx(3 * evaluating) and evaluating > 0
+
+
+def of_pairs() -> Recipe:
+    task, corpus = "masked-token-next-sentence", "tatoeba-en + tatoeba-pairs"
+    more = {"next_sentence_weight": 3.0, "inner_dropout": 0.0, "model": {"n_segments": 2}}
+    return recipe("encoder-only", task=task, corpus=corpus, **more)
+
+
+def test_a_run_on_next_sentences_opens_and_its_files_say_how_often_it_was_right(data: Path, tmp_path: Path) -> None:
+    trainer = train(data, tmp_path, of_pairs())
+    rows = list(csv.DictReader((tmp_path / HISTORY).open(encoding="utf-8")))
+    scored = [float(row["next_sentence_accuracy"]) for row in rows if row["dev_score"]]
+    assert len(scored) == 2 and all(0 <= accuracy <= 1 for accuracy in scored)
+    card = model_card(trainer)
+    assert "| task | masked-token-next-sentence |" in card
+    assert "`inner_dropout = 0.0`" in card and "`next_sentence_weight = 3.0`" in card and "teacher" not in card
+    trace = transformer.trace(transformer.load(tmp_path / "best"), "The dog sleeps. || The dog is ___.")
+    assert next_sentence(trace).name in ("IsNext", "NotNext")
+
+
+# ---- what a run starts from -----------------------------------------------------------------------------------------
 
 
 def test_a_classifier_begins_with_the_encoder_of_another_checkpoint(data: Path, tmp_path: Path) -> None:
@@ -293,41 +266,24 @@ def test_a_classifier_begins_with_the_encoder_of_another_checkpoint(data: Path, 
         assert torch.equal(parameter, trainer.model.encoder.get_parameter(name))
     trainer.run()
     assert trainer.history[-1]["dev_score"] in [n / 8 for n in range(9)]
-    assert transformer.trace(transformer.load(tmp_path / "classifier" / "best"), "I see the dog.").text in (
-        "no dog", "dog",
-    )  # fmt: skip
+    trace = transformer.trace(transformer.load(tmp_path / "classifier" / "best"), "I see the dog.")
+    assert trace.text in ("no dog", "dog")
 
 
-def test_a_decoder_goes_on_with_longer_rows_from_another_checkpoint(data: Path, tmp_path: Path) -> None:
-    train(data, tmp_path / "sentences", recipe("decoder-only", steps=2, evaluate_every=2))
-    start = tmp_path / "sentences" / "best"
-    settings = recipe("decoder-only", task="packed-next-token", corpus="tatoeba-en + tinyshakespeare-passages",
-                      start_from=str(start), steps=3, average_decay=0.0, snapshots=())  # fmt: skip
-    trainer = Trainer(settings, data=data, run_directory=tmp_path / "passages")
-    for name, parameter in transformer.load(start).model.named_parameters():
-        assert torch.equal(parameter, trainer.model.get_parameter(name))
-    trainer.run()
-    assert trainer.step == 3 and math.isfinite(trainer.history[-1]["dev_loss"])
-
-
-def test_a_model_with_other_positions_learns_its_scores_of_self_attention_anew(data: Path, tmp_path: Path) -> None:
-    train(data, tmp_path / "sinusoidal", recipe(steps=2, evaluate_every=2, snapshots=()))
-    start = tmp_path / "sinusoidal" / "best"
-    settings = recipe(start_from=str(start), fresh_self_attention=True, model={"positions": "rotary"})
-    pretrained, model = transformer.load(start).model, initial_model(settings, transformer.load(start).tokenizer)
+def test_a_model_with_other_positions_learns_its_scores_of_self_attention_anew(first: Path) -> None:
+    settings = recipe(start_from=str(first), fresh_self_attention=True, model={"positions": "rotary"})
+    pretrained, model = transformer.load(first).model, initial_model(settings, transformer.load(first).tokenizer)
     weights = {name: torch.equal(weight, model.get_parameter(name)) for name, weight in pretrained.named_parameters()}
     assert {name for name, same in weights.items() if not same} == {
         name for name in weights if re.search(r"\bself_attention\.(query|key)_projection", name)
     }
 
 
-def test_a_new_token_starts_as_the_mean_of_its_former_tokens(data: Path, tmp_path: Path) -> None:
-    train(data, tmp_path / "former", recipe(steps=2, evaluate_every=2, snapshots=()))
-    start = tmp_path / "former" / "best"
-    settings = recipe(start_from=str(start), new_tokenizer=True, whole_words=4, joined_examples=20, average_decay=0.0,
+def test_a_new_token_starts_as_the_mean_of_its_former_tokens(data: Path, tmp_path: Path, first: Path) -> None:
+    settings = recipe(start_from=str(first), new_tokenizer=True, whole_words=4, joined_examples=20, average_decay=0.0,
                       steps=3, snapshots=(), model={"vocabulary_size": 310})  # fmt: skip
     trainer = Trainer(settings, data=data, run_directory=tmp_path / "new")
-    former = transformer.load(start)
+    former = transformer.load(first)
     old, new = (model.get_parameter("encoder.embedding.table.weight") for model in (former.model, trainer.model))
     for word in ("the", "see", "in"):
         (token,) = trainer.tokenizer.encode(word)
@@ -341,24 +297,11 @@ def test_a_new_token_starts_as_the_mean_of_its_former_tokens(data: Path, tmp_pat
 # ---- refusals -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        (lambda: recipe(model={"d_ff": 32}), "model"),
-        (lambda: recipe("decoder-only"), "task, model, corpus"),
-    ],
-)
-def test_a_run_directory_of_another_run_is_refused(
-    change: Callable[[], Recipe], what: str, data: Path, tmp_path: Path
-) -> None:
+def test_a_run_directory_of_another_run_is_refused(data: Path, tmp_path: Path) -> None:
     train(data, tmp_path, recipe(), stop_after=1)
-    with pytest.raises(ValueError, match=f"holds a run that was started with another {what}; take another"):
-        Trainer(change(), data=data, run_directory=tmp_path)
-
-
-def test_a_run_may_be_made_longer(data: Path, tmp_path: Path) -> None:
-    train(data, tmp_path, recipe(steps=4))
-    assert train(data, tmp_path, recipe(steps=6)).step == 6
+    for changed, what in ((recipe(model={"d_ff": 32}), "model"), (recipe("decoder-only"), "task, model")):
+        with pytest.raises(ValueError, match=f"holds a run that was started with another {what}; take another"):
+            Trainer(changed, data=data, run_directory=tmp_path)
 
 
 def test_texts_that_are_all_too_long_are_refused(data: Path, tmp_path: Path) -> None:
@@ -366,30 +309,15 @@ def test_texts_that_are_all_too_long_are_refused(data: Path, tmp_path: Path) -> 
         Trainer(recipe(max_sequence_length=2), data=data, run_directory=tmp_path)
 
 
-def test_inner_dropout_is_that_of_attention_weights_and_hidden_units_only(data: Path, tmp_path: Path) -> None:
-    trainer = Trainer(recipe(inner_dropout=0.0), data=data, run_directory=tmp_path)
-    layer = trainer._trained_model.decoder.layers[0]
-    assert (layer.self_attention.dropout, layer.cross_attention.dropout, layer.feed_forward.dropout.p) == (0, 0, 0)
-    assert (layer.dropout.p, trainer._trained_model.decoder.embedding.dropout.p) == (0.2, 0.2)
-    assert trainer.model.decoder.layers[0].self_attention.dropout == 0.0  # the average is evaluated, not trained
-
-
-def test_attention_dropout_is_that_of_attention_weights_alone(data: Path, tmp_path: Path) -> None:
-    trainer = Trainer(recipe(inner_dropout=0.1, attention_dropout=0.4), data=data, run_directory=tmp_path)
-    layer = trainer._trained_model.decoder.layers[0]
-    assert (layer.self_attention.dropout, layer.cross_attention.dropout) == (0.4, 0.4)
-    assert (layer.feed_forward.dropout.p, layer.dropout.p) == (0.1, 0.2)
-
-
-def test_after_a_restart_the_own_dropout_changes_and_the_progress_stands_still(data: Path, tmp_path: Path) -> None:
-    values = {"steps": 4, "restart_at": 2, "restart_learning_rate": 1e-3, "restart_dropout": 0.4, "inner_dropout": 0.1}
-    trainer = Trainer(recipe(**values, warmup_steps=1), data=data, run_directory=tmp_path)
-    layer, embedding = trainer._trained_model.decoder.layers[0], trainer._trained_model.decoder.embedding
-
-    def dropouts() -> tuple[float, ...]:
-        return layer.dropout.p, embedding.dropout.p, layer.feed_forward.dropout.p, layer.self_attention.dropout
-
-    trainer.run(stop_after=2)
-    assert (dropouts(), trainer._own_objective.progress) == ((0.2, 0.2, 0.1, 0.1), 1.0)
-    trainer.run(stop_after=3)
-    assert (dropouts(), trainer._own_objective.progress) == ((0.4, 0.4, 0.1, 0.1), 1.0)
+def test_a_teacher_of_other_tokens_is_refused(data: Path, tmp_path: Path) -> None:
+    for kind, words in (
+        ("decoder-only", r" \(decoder-only, 300 tokens\); .*\(encoder-decoder, 300"),
+        ("encoder-decoder", "; its tokens are not those of this run"),
+    ):
+        train(data, tmp_path / kind, recipe(kind, **SHORT))
+        teacher = tmp_path / kind / "best"
+        other = Tokenizer.train([text.upper() for pair in sentences() for text in pair], 300)
+        assert other.vocabulary_size == 300, "as many others"
+        other.save(teacher / "tokenizer.json")
+        with pytest.raises(ValueError, match=f"teacher is '.*best'{words}"):
+            Trainer(recipe(teacher=str(teacher)), data=data, run_directory=tmp_path / f"{kind} run")

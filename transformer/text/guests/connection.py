@@ -44,11 +44,11 @@ class Connection:
         self.description = self._begin()
 
     def ask(self, method: str, **given: object) -> object:
-        """Return the result of a method of ``Reader``.
+        """Call a method of ``Reader`` in the other process, and return its result.
 
         Raises:
-            InputError: A text needs too much time or memory.
-            CheckpointError: The libraries report any other problem.
+            InputError: If a text needs too much time or memory.
+            CheckpointError: If the libraries report any other problem.
         """
         chat = _template_and_variables(self.description, given) if method == "chat" else None
         with self._lock:

@@ -1,7 +1,7 @@
 """The tokenizer of a GGUF file in the form of ``tokenizer.json``.
 
-A GGUF file names how a text is split into words (``tokenizer.ggml.pre``) instead of describing it. The name is
-interpreted as what Hugging Face's code does for the original model.
+A GGUF file names how a text is split into words (``tokenizer.ggml.pre``) instead of describing it. Each name is
+translated into the splitting that Hugging Face's code does for the original model.
 """
 
 from __future__ import annotations
@@ -37,52 +37,71 @@ _USUAL = {  # defaults: the ids of SentencePiece, and whether a text has a first
 Step = dict[str, object]
 
 
+class _Stored:
+    """The tokenizer as a GGUF file stores it.
+
+    Attributes:
+        tokens: The entries by id, in Hugging Face's notation.
+        types: The type of each entry.
+        named: Special tokens by their role.
+        front: Whether a text begins with a space that nobody typed.
+    """
+
+    def __init__(self, file: GgufFile) -> None:
+        self.file, self.architecture = file, str(file.get("general.architecture"))
+        self.kind, tokens = self("model"), self("tokens")
+        if self.kind not in _USUAL or not isinstance(tokens, list) or not all(isinstance(each, str) for each in tokens):
+            raise ValueError(f"its tokenizer is of the kind {self.kind!r}; {', '.join(_USUAL)} are read")
+        self.types = self("token_type") or [_NORMAL] * len(tokens)
+        if not isinstance(self.types, list) or len(self.types) != len(tokens):
+            raise ValueError("its tokenizer has not one type for each entry")
+        self.named = {}
+        for name, keys in _NAMED.items():
+            stored = (found for key in keys if (found := self(key)) is not None)
+            id = next(stored, _USUAL[self.kind][0].get(name))
+            if isinstance(id, int) and 0 <= id < len(tokens):
+                self.named[name] = tokens[id]
+        if self.kind == "bert":
+            tokens = [_word_piece(token, code) for token, code in zip(tokens, self.types, strict=True)]
+        self.tokens, self.front = tokens, bool(self("add_space_prefix", self.kind in ("llama", "t5")))
+
+    def __call__(self, name: str, default: object = None) -> object:
+        return self.file.get(f"tokenizer.ggml.{name}", default)
+
+    def scores(self) -> list[float]:
+        """Return one score for each entry."""
+        scores = self("scores")
+        if not isinstance(scores, list) or len(scores) != len(self.tokens):
+            raise ValueError("its tokenizer has not one score for each entry")
+        return scores
+
+
 def tokenizer_of(file: GgufFile) -> tuple[dict, dict[str, str]]:
     """Return the content of a ``tokenizer.json`` and the names of the special tokens by their role.
 
     Raises ``ValueError`` for an unknown kind of tokenizer or word splitting.
     """
-
-    def read_key(name: str, default: object = None) -> object:
-        return file.get(f"tokenizer.ggml.{name}", default)
-
-    kind, tokens = read_key("model"), read_key("tokens")
-    if kind not in _USUAL or not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise ValueError(f"its tokenizer is of the kind {kind!r}; {', '.join(_USUAL)} are read")
-    types = read_key("token_type") or [_NORMAL] * len(tokens)
-    if not isinstance(types, list) or len(types) != len(tokens):
-        raise ValueError("its tokenizer has not one type for each entry")
-    usual, *around = _USUAL[kind]
-    named = {name: _entry(tokens, ids, read_key, usual.get(name)) for name, ids in _NAMED.items()}
-    named = {name: token for name, token in named.items() if token is not None}
-    if kind == "bert":
-        tokens = [_word_piece(token, code) for token, code in zip(tokens, types, strict=True)]
-    front = bool(read_key("add_space_prefix", kind in ("llama", "t5")))
-    build = {"gpt2": _byte_level, "llama": _sentencepiece, "t5": _unigram, "bert": _wordpiece}[kind]
-    architecture = str(file.get("general.architecture"))
-    steps, model = build(read_key, tokens, types, named, front, architecture)
-    if kind == "gpt2" and read_key("pre", _OLD.get(architecture)) in _LLAMA3:
+    stored = _Stored(file)
+    build = {"gpt2": _byte_level, "llama": _sentencepiece, "t5": _unigram, "bert": _wordpiece}[stored.kind]
+    steps, model = build(stored)
+    _, *around = _USUAL[stored.kind]
+    if stored.kind == "gpt2" and stored("pre", _OLD.get(stored.architecture)) in _LLAMA3:
         around[0] = True
     begins, ends = (
-        read_key(f"add_{name}_token", usual) and named.get(f"{name}_token")
+        stored(f"add_{name}_token", usual) and stored.named.get(f"{name}_token")
         for name, usual in zip(("bos", "eos"), around, strict=True)
     )
-    if kind == "bert":
-        ends = named.get("sep_token", ends)
+    if stored.kind == "bert":
+        ends = stored.named.get("sep_token", ends)
     added = [
         {"id": id, "content": token, "special": code in (_CONTROL, _UNKNOWN), "normalized": False}
         | dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
-        for id, (token, code) in enumerate(zip(tokens, types, strict=True))
+        for id, (token, code) in enumerate(zip(stored.tokens, stored.types, strict=True))
         if code in (_CONTROL, _UNKNOWN, _GIVEN)
     ]
     content = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None}
-    content |= {"pre_tokenizer": None, "post_processor": _template(tokens, begins, ends), "decoder": None}
-    return content | steps | {"model": model}, named
-
-
-def _entry(tokens: list[str], ids: tuple[str, ...], read_key: object, usual: int | None) -> str | None:
-    id = next((found for name in ids if (found := read_key(name)) is not None), usual)
-    return tokens[id] if isinstance(id, int) and 0 <= id < len(tokens) else None
+    content |= {"pre_tokenizer": None, "post_processor": _template(stored.tokens, begins, ends), "decoder": None}
+    return content | steps | {"model": model}, stored.named
 
 
 def _template(tokens: list[str], begins: object, ends: object) -> Step | None:
@@ -104,13 +123,11 @@ def _split(expression: str) -> Step:
     return {"type": "Split", "pattern": {"Regex": expression}, "behavior": "Isolated", "invert": False}
 
 
-def _byte_level(
-    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
-) -> tuple[dict, dict]:
-    name = read_key("pre")
+def _byte_level(stored: _Stored) -> tuple[dict, dict]:
+    name = stored("pre")
     if name in (None, "default"):
-        name = _OLD.get(architecture, "gpt-2")
-    whole = {"type": "ByteLevel", "add_prefix_space": front, "trim_offsets": True, "use_regex": True}
+        name = _OLD.get(stored.architecture, "gpt-2")
+    whole = {"type": "ByteLevel", "add_prefix_space": stored.front, "trim_offsets": True, "use_regex": True}
     inner = whole | {"use_regex": False}
     if name in _GPT2:
         cut = whole
@@ -122,20 +139,16 @@ def _byte_level(
     else:
         known = ", ".join((*_GPT2, *_DIGITS, *_LLAMA3, *_QWEN2))
         raise ValueError(f"its tokenizer cuts words as {name!r}; known ways are {known}")
-    normal = {"type": "NFC"} if name in _QWEN2 or architecture == "gptneox" else None
-    merges = [merge.split(" ") for merge in read_key("merges") or []]
-    model = {"type": "BPE", "vocab": _by_id(tokens), "merges": merges, "ignore_merges": name in _LLAMA3}
+    normal = {"type": "NFC"} if name in _QWEN2 or stored.architecture == "gptneox" else None
+    merges = [merge.split(" ") for merge in stored("merges") or []]
+    model = {"type": "BPE", "vocab": _by_id(stored.tokens), "merges": merges, "ignore_merges": name in _LLAMA3}
     return {"pre_tokenizer": cut, "normalizer": normal}, model
 
 
-def _sentencepiece(
-    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
-) -> tuple[dict, dict]:
+def _sentencepiece(stored: _Stored) -> tuple[dict, dict]:
     """Return byte-pair encoding by scores: the adjacent pair with the highest score is merged first."""
-    scores = read_key("scores")
-    if not isinstance(scores, list) or len(scores) != len(tokens):
-        raise ValueError("its tokenizer has not one score for each entry")
-    known = {token: score for token, score, code in zip(tokens, scores, types, strict=True) if code == _NORMAL}
+    rows = zip(stored.tokens, stored.scores(), stored.types, strict=True)
+    known = {token: score for token, score, code in rows if code == _NORMAL}
     merges = [
         [piece[:cut], piece[cut:]]
         for piece in sorted(known, key=lambda piece: -known[piece])
@@ -143,35 +156,29 @@ def _sentencepiece(
         if piece[:cut] in known and piece[cut:] in known
     ]
     spaces = {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}
-    steps = [{"type": "Prepend", "prepend": "▁"}, spaces] if front else [spaces]
-    model = {"type": "BPE", "vocab": _by_id(tokens), "merges": merges, "byte_fallback": True, "fuse_unk": True}
-    return {"normalizer": _sequence("normalizers", *steps)}, model | {"unk_token": named.get("unk_token")}
+    steps = [{"type": "Prepend", "prepend": "▁"}, spaces] if stored.front else [spaces]
+    model = {"type": "BPE", "vocab": _by_id(stored.tokens), "merges": merges, "byte_fallback": True, "fuse_unk": True}
+    return {"normalizer": _sequence("normalizers", *steps)}, model | {"unk_token": stored.named.get("unk_token")}
 
 
-def _unigram(
-    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
-) -> tuple[dict, dict]:
-    scores, table = read_key("scores"), read_key("precompiled_charsmap")
-    if not isinstance(scores, list) or len(scores) != len(tokens):
-        raise ValueError("its tokenizer has not one score for each entry")
+def _unigram(stored: _Stored) -> tuple[dict, dict]:
+    table, rows = stored("precompiled_charsmap"), zip(stored.tokens, stored.scores(), strict=True)
     normal = {"type": "Precompiled", "precompiled_charsmap": b64encode(bytes(table)).decode()} if table else None
     metaspace = {
         "type": "Metaspace",
         "replacement": "▁",
-        "prepend_scheme": "always" if front else "never",
+        "prepend_scheme": "always" if stored.front else "never",
         "split": True,
     }
     cut = _sequence("pretokenizers", {"type": "WhitespaceSplit"}, metaspace)
-    unknown = tokens.index(named["unk_token"])
-    model = {"type": "Unigram", "vocab": [list(row) for row in zip(tokens, scores, strict=True)], "unk_id": unknown}
+    unknown = stored.tokens.index(stored.named["unk_token"])
+    model = {"type": "Unigram", "vocab": [list(row) for row in rows], "unk_id": unknown}
     return {"normalizer": normal, "pre_tokenizer": cut}, model
 
 
-def _wordpiece(
-    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
-) -> tuple[dict, dict]:
+def _wordpiece(stored: _Stored) -> tuple[dict, dict]:
     normal = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True}
-    model = {"type": "WordPiece", "vocab": _by_id(tokens), "unk_token": named.get("unk_token", "[UNK]")}
+    model = {"type": "WordPiece", "vocab": _by_id(stored.tokens), "unk_token": stored.named.get("unk_token", "[UNK]")}
     model |= {"continuing_subword_prefix": "##", "max_input_chars_per_word": 100}
     return {"normalizer": normal | {"strip_accents": None}, "pre_tokenizer": {"type": "BertPreTokenizer"}}, model
 

@@ -2,8 +2,8 @@
 
 One process imports the libraries once (``nursery``) and forks for every tokenizer, which takes milliseconds and
 shares the imported memory. Each child serves requests, one JSON object per line, until its connection is closed. It
-has a limit of memory for its lifetime and of processor time per request, cannot write a file, and loads no pickle.
-The libraries are configured not to use the network.
+has a limit of memory for its lifetime and of processor time per request, cannot write a file, and reads no pickle
+that names code. The libraries are configured not to use the network.
 """
 
 from __future__ import annotations
@@ -83,16 +83,18 @@ def _limit_time(seconds: float) -> None:
 
 
 def _import_libraries() -> None:
-    import pickle
-
-    def refuse(*_: object, **__: object) -> None:
-        raise ValueError("pickles are not read")
-
+    """Import the libraries before the process forks; from then on, a pickle can only hold plain data."""
     for name in _NOT_NEEDED:
         sys.modules.setdefault(name, None)  # transformers finds it missing; importing torch takes seconds
-    from transformers import AutoTokenizer  # noqa: F401 (imported before the process forks)
+    from transformers import AutoTokenizer  # noqa: F401
 
-    pickle.load = pickle.loads = refuse
+    sys.addaudithook(_refuse_code_in_pickles)
+
+
+def _refuse_code_in_pickles(event: str, _: object) -> None:
+    """Refuse a pickle that names a class or function; unpicklers raise an audit event before look-up."""
+    if event == "pickle.find_class":
+        raise ValueError("pickles are not read")
 
 
 if __name__ == "__main__":

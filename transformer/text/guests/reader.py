@@ -23,7 +23,7 @@ _FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 _NORMAL, _GIVEN = 1, 4  # types of SentencePiece's entries: learned, and user-defined
 
 
-def open_reader(folder: Path) -> Reader:
+def open_reader(folder: Path) -> FastReader | SentencePieceReader:
     """Return the reader of a folder or a GGUF file.
 
     Raises anything that the libraries raise for an unreadable file.
@@ -48,44 +48,12 @@ def _named(theirs: object) -> dict[str, str]:
 
 
 class Reader:
-    """Interface of the readers. Results consist of JSON types.
+    """Base class of both kinds of readers. All results consist of JSON types.
 
     ``theirs`` is the tokenizer of ``transformers``, if a folder was read.
     """
 
     theirs: object | None
-    kind: str
-    alphabet: str
-
-    def describe(self) -> dict:
-        """Return the vocabulary, the roles of its special tokens, and the tokens around a text."""
-        raise NotImplementedError
-
-    def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
-        """Return ids of texts without the tokens around them; special tokens stay text, except for the mask.
-
-        With ``target``, texts are outputs, for which some models have a vocabulary of their own.
-        """
-        raise NotImplementedError
-
-    def encode_special(self, text: str) -> list[int]:
-        """Return ids of a text in which special tokens are recognised, without the tokens around it."""
-        raise NotImplementedError
-
-    def chat(self, messages: list[dict[str, str]], variables: dict) -> list[int] | str:
-        """Return ids of a chat in the tokenizer's template, up to the start of the model's turn.
-
-        If the template or Jinja raises an error, return its message.
-        """
-        raise NotImplementedError
-
-    def words(self, text: str) -> list[str]:
-        """Return the pre-tokenizer's words in the notation of the pieces, which never cross words."""
-        raise NotImplementedError
-
-    def merges(self) -> list[list[str]]:
-        """Return the merges of byte-pair encoding, the earliest first."""
-        raise NotImplementedError
 
     def languages(self) -> dict[str, int]:
         """Return the ids of the language codes."""
@@ -175,15 +143,15 @@ class FastReader(Reader):
         return found
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
-        """Return ids of texts without the tokens around them."""
+        """Return ids of texts without the tokens around them; special tokens stay text, except for the mask."""
         return [found.ids for found in self._as_text.encode_batch(texts, add_special_tokens=False)]
 
     def encode_special(self, text: str) -> list[int]:
-        """Return ids of a text in which special tokens are recognised."""
+        """Return ids of a text in which special tokens are recognised, without the tokens around it."""
         return self._backend.encode(text, add_special_tokens=False).ids
 
     def chat(self, messages: list[dict[str, str]], variables: dict) -> list[int] | str:
-        """Return ids of a chat, or the error message of its template."""
+        """Return ids of a chat in the template, up to the start of the model's turn; or the template's error."""
         from transformers.utils.chat_template_utils import render_jinja_template
 
         given = {**self.named, **variables, "add_generation_prompt": True, "chat_template": self.template}
@@ -196,19 +164,15 @@ class FastReader(Reader):
         return self.encode_special(text)
 
     def words(self, text: str) -> list[str]:
-        """Return the words of the pre-tokenizer."""
+        """Return the pre-tokenizer's words in the notation of the pieces, which never cross words."""
         if (normalizer := self._backend.normalizer) is not None:
             text = normalizer.normalize_str(text)
         cut = self._backend.pre_tokenizer
         return [word for word, _ in cut.pre_tokenize_str(text)] if cut is not None else [text]
 
     def merges(self) -> list[list[str]]:
-        """Return the merges, the earliest first."""
-        return self._model().get("merges", [])
-
-    def _model(self) -> dict:
-        """Return the model part of the tokenizer's JSON. It is not cached: Gemma's takes 300 MB."""
-        return json.loads(self._backend.to_str())["model"]
+        """Return the merges, the earliest first. They are not kept: Gemma's JSON takes 300 MB."""
+        return json.loads(self._backend.to_str())["model"].get("merges", [])
 
     def languages(self) -> dict[str, int]:
         """Return the ids of the language codes."""
@@ -303,7 +267,10 @@ class SentencePieceReader(Reader):
         }
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
-        """Return ids of texts without the tokens around them."""
+        """Return ids of texts without the tokens around them; special tokens stay text.
+
+        With ``target``, texts are outputs, for which some Marian models have a vocabulary of their own.
+        """
         target = target and self._marian  # M2M100 has a single vocabulary and needs no output language here
         return [
             self.theirs(
@@ -319,7 +286,7 @@ class SentencePieceReader(Reader):
         return re.findall("▁?[^▁]+|▁", self._pieces.normalize(text))
 
     def merges(self) -> list[list[str]]:
-        """Return all pairs of pieces that join to a third, by descending score, then length of the left."""
+        """Return all pairs of pieces that join to a third, by descending score, then length of the left one."""
         if self.kind != "BPE":
             return []
         scores = self._scores()

@@ -23,10 +23,10 @@ _SENTENCES = (
 
 
 def check_spelling(tokenizer: Tokenizer, path: Path) -> None:
-    """Refuse the tokenizer of ``path`` if it spells none of several ordinary sentences back.
+    """Refuse the tokenizer of ``path`` if it restores none of several ordinary sentences.
 
     Raises:
-        CheckpointError: Encoded and decoded, every sentence loses letters.
+        CheckpointError: If every sentence loses letters when it is encoded and decoded.
     """
     if any(_letters(tokenizer.decode(tokenizer.encode(sentence))) == _letters(sentence) for sentence in _SENTENCES):
         return

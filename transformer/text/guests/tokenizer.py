@@ -36,7 +36,7 @@ def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> GuestToke
         generation: Content of ``generation_config.json``; {} without one.
 
     Raises:
-        CheckpointError: A file is too large, broken, or of an unknown kind.
+        CheckpointError: If a file is too large, broken, or of an unknown kind.
     """
     if folder.is_dir():
         check_files(folder)

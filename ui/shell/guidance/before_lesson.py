@@ -66,7 +66,7 @@ def with_own_sentence(focus: Focus, *, given: str, page: str) -> str:
 def own_sentence(came_from: str, *, checkpoint: str) -> tuple[str, str] | None:
     """Return the reader's own sentence and target in the view to restore, if ``checkpoint`` can read them.
 
-    The sentence with which a checkpoint opens is nobody's own.
+    The sentence with which a checkpoint opens does not count as the reader's own.
     """
     if not came_from:
         return None

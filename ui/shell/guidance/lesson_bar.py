@@ -35,7 +35,7 @@ _measured = st.components.v2.component(
 
 
 def running_lesson(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
-    """Return the lesson in the focus, the focus on an existing step, and a line about what does not exist."""
+    """Return the lesson in the focus, the focus on an existing step, and a line if either is missing."""
     if not focus.lesson:
         return focus, None, ()
     text, lesson = page_text("lessons"), find_course(focus.lesson, texts.language())
@@ -49,7 +49,7 @@ def running_lesson(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]
 
 
 def begin_lesson(lesson: Lesson) -> None:
-    """Go to its first step, and remember the view that its end restores. This ends the run."""
+    """Go to the first step of a lesson; the current view is restored at its end. This ends the run."""
     guesses.forget_guesses(lesson.name)
     st.session_state.pop(_FINISHED, None)
     _go_to_step(lesson, 1, came_from=before_lesson.view_before_lesson(shared_focus.current()))

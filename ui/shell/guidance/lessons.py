@@ -4,6 +4,7 @@ A file has ``title``, ``aim``, ``minutes``, optionally a table ``focus`` for all
 ``lessons/README.md`` explains it to instructors.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -14,12 +15,13 @@ from typing import Any
 from transformer.disk.plain_files import parse_toml, read_plain_text
 from transformer.errors import MessageError, text_of
 from transformer.runs.attention_view import KINDS
+from transformer.runs.edit_specs import EditSpec
 from transformer.runs.traces import STACKS
 from transformer.text.message import did_you_mean, short_repr
 from ui.compute.loading import IN_THE_REPOSITORY, REPOSITORY
 from ui.shell.focus import MAX_PADS, Focus
-from ui.shell.guidance import lesson_fields as fields
-from ui.shell.guidance.lesson_fields import CHANGES, QUESTION
+from ui.shell.guidance.lesson_fields import Fields
+from ui.shell.guidance.regions import NAME, PAGE
 from ui.shell.navigation import GROUPS
 
 LESSONS = REPOSITORY / "lessons"
@@ -27,6 +29,8 @@ FALLBACK = "en"
 LONGEST_FILE = 200_000  # bytes
 MAX_STEPS = 40
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
+CHANGES = ("edit", "mask", "second")  # parameters besides the controls of a page, under their names in the address
+QUESTION = ("question", "answer", "explanation", "hint", "wrong")
 ANSWER = 0  # index of the answer in ``choices``
 _STEP_KEYS = (
     *("page", "title", "do", "notice", "focus", "options", "figure", "cover", "open", "light", "any_sentence"),
@@ -34,6 +38,10 @@ _STEP_KEYS = (
     *CHANGES,
 )
 _LESSON_KEYS = ("title", "aim", "minutes", "focus", "step")
+_MASK = re.compile(
+    r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
+)
+MOST = 10**6  # the largest number that a field may hold
 _ALLOWED = {"stack": STACKS, "kind": KINDS}
 
 
@@ -51,9 +59,9 @@ class Step:
         changes: Every name of ``CHANGES`` with its texts in the address: edits, a painted mask, a second sentence.
         figure: Key of the part of the page to scroll to; "" for its main figure.
         covers: Keys of the parts that show the answer, hidden until the guess.
-        uncovered: Why there are none, if the question is answered by using the page.
+        uncovered: The reason why no parts are covered, if the question is answered by using the page.
         lights: Keys of the controls that the step names.
-        any_sentence: Whether its texts hold for every sentence, so that it is shown with the reader's own.
+        any_sentence: Whether its texts hold for every sentence, so that the step can be shown with the reader's own.
     """
 
     page: str
@@ -159,7 +167,7 @@ def _read(path: Path, _changed: int) -> Lesson:
         values = parse_toml(read_plain_text(path, LONGEST_FILE))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MessageError(f"{where} is not valid TOML: {text_of(error)}. Often a quotation mark is missing.") from None
-    fields.check_known(values, _LESSON_KEYS, where)
+    lesson = Fields(values, where, _LESSON_KEYS, example="")
     shared = _focus(values.get("focus", {}), f"{where}, focus")
     steps = values.get("step")
     if not isinstance(steps, list) or not steps:
@@ -168,55 +176,96 @@ def _read(path: Path, _changed: int) -> Lesson:
         raise MessageError(f"{where} has {len(steps)} steps; a lesson has at most {MAX_STEPS}. Make two lessons of it.")
     return Lesson(
         name=path.stem,
-        title=fields.text(values, "title", where),
-        aim=fields.text(values, "aim", where),
-        minutes=fields.minutes(values, where),
+        title=lesson.text("title"),
+        aim=lesson.text("aim"),
+        minutes=lesson.number("minutes", 1, MOST, "; write about how long it takes, e.g. minutes = 20"),
         steps=tuple(_step(step, shared, f"{where}, step {number}") for number, step in enumerate(steps, 1)),
     )
 
 
 def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
-    if not isinstance(values, dict):
-        raise MessageError(f"{where} is {short_repr(values)}; a step begins with a line [[step]]")
-    fields.check_known(values, _STEP_KEYS, where)
-    page = fields.text(values, "page", where)
-    pages = [entry.name for group in GROUPS.values() for entry in group]
+    step = Fields(values, where, _STEP_KEYS, example="a step begins with a line [[step]]")
+    page, pages = step.text("page"), [entry.name for group in GROUPS.values() for entry in group]
     if page not in pages:
         problem = did_you_mean(page, pages, otherwise=f"there are {', '.join(pages)}")
         raise MessageError(f"{where}: there is no page {short_repr(page)}; {problem}")
     options = values.get("options", {})
-    if not isinstance(options, dict) or not all(isinstance(value, str | int | float) for value in options.values()):
-        raise MessageError(
-            f'{where}: options is {short_repr(options)}; write e.g. options = {{ decoding_section = "tree" }}'
-        )
+    plain = isinstance(options, dict) and all(isinstance(value, str | int | float) for value in options.values())
+    step.check(plain, "options", '; write e.g. options = { decoding_section = "tree" }')
     return Step(
         page=page,
-        **{name: fields.text(values, name, where) for name in ("title", "do", "notice")},
-        **fields.question(values, where),
+        **{name: step.text(name) for name in ("title", "do", "notice")},
+        **_question(step),
         focus={**shared, **_focus(values.get("focus", {}), f"{where}, focus")},
         options=options,
-        changes={name: fields.changes(values, name, where) for name in CHANGES},
-        figure=fields.text(values, "figure", where) if "figure" in values else "",
-        **fields.covered_parts(values, where),
-        lights=fields.parts(values, "light", where),
-        any_sentence=fields.flag(values, "any_sentence", where),
+        changes=_changes(step),
+        figure=step.text("figure", ""),
+        lights=_parts(step, "light"),
+        any_sentence=step.flag("any_sentence"),
     )
+
+
+def _question(step: Fields) -> dict[str, Any]:
+    """Return the question, its options and what hides the answer: the named parts, or the step's figure."""
+    step.refuse_without("question", (*QUESTION[1:], "cover", "open"))
+    if not step.values.get("question"):
+        return {}
+    found = step.values.get("wrong")
+    wrong = [one if isinstance(one, list) else [one, ""] for one in found] if isinstance(found, list) else []
+    are_pairs = all(len(one) == 2 and all(isinstance(part, str) for part in one) and one[0] for one in wrong)
+    advice = (
+        "; write a list of wrong options, each a text or a text with its feedback, e.g. "
+        'wrong = ["one", ["another", "Why it is wrong."]]'
+    )
+    step.check(wrong and are_pairs, "wrong", advice)
+    answer = step.text("answer")
+    if len({answer, *(option for option, _feedback in wrong)}) <= len(wrong):
+        raise MessageError(f"{step.where}: two options have the same text")
+    if {"cover", "open"} <= step.values.keys():
+        raise MessageError(f"{step.where} has cover and open; open says why nothing is covered")
+    uncovered = step.text("open", "")
+    return {
+        **{name: step.text(name) for name in ("question", "explanation")},
+        "answer": answer,
+        "hint": step.text("hint", ""),
+        "wrong": tuple((option, feedback) for option, feedback in wrong),
+        "covers": () if uncovered else _parts(step, "cover") or (step.text("figure", PAGE),),
+        "uncovered": uncovered,
+    }
+
+
+def _parts(step: Fields, name: str) -> tuple[str, ...]:
+    """Return the keys of parts of a page."""
+    return step.texts(name, NAME.fullmatch, "; write the key of a part of the page, or several in a list")
+
+
+def _changes(step: Fields) -> dict[str, tuple[str, ...]]:
+    """Return the edits, the mask and the second sentence, as they are in the address."""
+    advice = "; write a text in quotation marks, or several in a list"
+    found = {name: step.texts(name, str.strip, advice) for name in CHANGES}
+    for text in found["edit"]:
+        try:
+            EditSpec.parse(text)
+        except ValueError as error:
+            message = f"edit is {short_repr(text)}, which is not valid: {text_of(error)}"
+            raise MessageError(f"{step.where}: {message}") from None
+    for text in found["mask"]:
+        if not _MASK.fullmatch(text):
+            example = 'write e.g. mask = ["window 3", "block 2-5"]'
+            raise MessageError(f"{step.where}: mask is {short_repr(text)}; {example}")
+    if len(found["second"]) > 1:
+        raise MessageError(f"{step.where}: `second` lists {len(found['second'])} sentences, but it takes exactly one")
+    return found
 
 
 def _focus(values: Any, where: str) -> dict[str, str | int]:
     """Return a location in the model, validated name by name."""
-    if not isinstance(values, dict):
-        raise MessageError(f"{where} is {short_repr(values)}; write e.g. focus = {{ layer = 1, head = 3 }}")
-    fields.check_known(values, PLACE, where)
-    usual = asdict(Focus())
+    focus, usual = Fields(values, where, PLACE, example="write e.g. focus = { layer = 1, head = 3 }"), asdict(Focus())
     for name, value in values.items():
         if isinstance(usual[name], int):
-            most = MAX_PADS if name == "pads" else 10**6
-            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-                raise MessageError(f"{where}: {name} is {short_repr(value)}; it must be an integer ≥ 0")
-        elif not isinstance(value, str):
-            raise MessageError(f"{where}: {name} is {short_repr(value)}; it must be a string in quotation marks")
-        elif name in _ALLOWED and value not in _ALLOWED[name]:
-            one, two = _ALLOWED[name]
-            raise MessageError(f"{where}: {name} is {short_repr(value)}; choose {one} or {two}")
+            focus.number(name, 0, MAX_PADS if name == "pads" else MOST, "; it must be an integer ≥ 0")
+        else:
+            focus.check(isinstance(value, str), name, "; it must be a string in quotation marks")
+        if name in _ALLOWED:
+            focus.check(value in _ALLOWED[name], name, f"; choose {' or '.join(_ALLOWED[name])}")
     return values

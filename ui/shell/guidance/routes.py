@@ -6,48 +6,62 @@ import re
 from collections.abc import Mapping
 
 from transformer.disk.plain_files import parse_toml, read_plain_text
-from ui.shell.guidance.lessons import FALLBACK, LESSONS, LONGEST_FILE, Lesson, Step, find_lesson, lessons
+from transformer.errors import MessageError, text_of
+from ui.shell.guidance.lesson_fields import Fields
+from ui.shell.guidance.lessons import FALLBACK, LESSONS, LONGEST_FILE, MOST, Lesson, Step, find_lesson, lessons
 from ui.shell.navigation import page_names
+from ui.words.texts import languages
 
 _PLACE = re.compile(r"(\S+) ([1-9]\d{0,3})")  # a lesson and the number of a step, from 1
+_KEYS = ("name", "minutes", "steps", "ends_on")  # and the languages, each with a title and an aim
 
 
-def routes(language: str = FALLBACK) -> tuple[Lesson, ...]:
-    """Return the routes, each a lesson like any other; an incomplete or invalid one is left out."""
+def routes(language: str = FALLBACK) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
+    """Return the routes, each a lesson like any other, and a sentence for everything that cannot be read.
+
+    A route whose steps are not all there is left out: some lessons are only in the repository.
+    """
+    path = LESSONS / "routes.toml"
     try:
-        found = parse_toml(read_plain_text(LESSONS / "routes.toml", LONGEST_FILE)).get("route")
-    except (OSError, ValueError):
-        return ()
+        found = parse_toml(read_plain_text(path, LONGEST_FILE)).get("route", [])
+        if not isinstance(found, list):
+            raise MessageError("a route begins with a line [[route]]")
+    except FileNotFoundError:
+        return (), ()
+    except (OSError, ValueError) as error:
+        return (), (f"{path.name} cannot be read: {text_of(error)}",)
     parts = {lesson.name: lesson.steps for lesson in lessons(language)[0]}
-    made = [_route(values, parts, language) for values in found] if isinstance(found, list) else []
-    return tuple(route for route in made if route is not None)
+    made, problems = [], []
+    for number, values in enumerate(found, 1):
+        try:
+            made.append(_route(values, f"{path.name}, route {number}", parts, language))
+        except ValueError as error:
+            problems.append(text_of(error))
+        except LookupError:
+            continue
+    return tuple(made), tuple(problems)
 
 
-def _route(values: object, parts: Mapping[str, tuple[Step, ...]], language: str) -> Lesson | None:
-    if not isinstance(values, dict):
-        return None
-    name, minutes, places = values.get("name"), values.get("minutes"), values.get("steps")
-    texts = values.get(language, values.get(FALLBACK))
-    if not (isinstance(name, str) and type(minutes) is int and _are_texts(texts) and len(texts) == 2):
-        return None
-    if not _are_texts(places) or not places:
-        return None
-    steps = []
-    for place in places:
-        named = _PLACE.fullmatch(place)
-        if named is None or int(named[2]) > len(parts.get(named[1], ())):
-            return None
-        steps.append(parts[named[1]][int(named[2]) - 1])
-    title, aim = texts
-    ends_on = values.get("ends_on", Lesson.ends_on)
-    return Lesson(name, title, aim, minutes, tuple(steps), ends_on) if ends_on in page_names() else None
+def _route(values: object, where: str, parts: Mapping[str, tuple[Step, ...]], language: str) -> Lesson:
+    """Return a route.
 
-
-def _are_texts(values: object) -> bool:
-    return isinstance(values, list) and all(isinstance(one, str) and one.strip() for one in values)
+    Raises:
+        ValueError: If it is invalid.
+        LookupError: If a step or its last page does not exist.
+    """
+    route = Fields(values, where, (*_KEYS, *languages()), example="a route begins with a line [[route]]")
+    spoken, wanted = language if language in route.values else FALLBACK, ", not a title and an aim"
+    said = route.texts(spoken, str.strip, wanted)
+    route.check(len(said) == 2, spoken, wanted)
+    places = [_PLACE.fullmatch(place) for place in route.texts("steps", _PLACE.fullmatch, ", not a list of steps")]
+    steps = tuple(parts[place[1]][int(place[2]) - 1] for place in places)
+    ends_on = route.text("ends_on", Lesson.ends_on)
+    if not steps or ends_on not in page_names():
+        raise LookupError(f"{where} has no steps, or ends on no page")
+    return Lesson(route.text("name"), *said, route.number("minutes", 1, MOST, ", not a number"), steps, ends_on)
 
 
 def find_course(name: str, language: str = FALLBACK) -> Lesson | None:
     """Return the lesson or route of that name, ``None`` if there is none that can be read."""
     lesson = find_lesson(name, language)
-    return lesson or next((route for route in routes(language) if route.name == name), None)
+    return lesson or next((route for route in routes(language)[0] if route.name == name), None)

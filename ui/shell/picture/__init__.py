@@ -8,7 +8,7 @@ import streamlit as st
 
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.errors import InputError
-from transformer.pictures.picture_text import levels_in
+from transformer.pictures.patch_tokenizer import levels_in
 from transformer.runs.traces import Trace
 from ui.shell import focus as shared_focus
 from ui.shell.events import component, heard
@@ -42,19 +42,17 @@ def picture_data(sentence: str, config: PictureConfig) -> dict:
     }
 
 
-def show_picture(sentence: str, config: ModelConfig, *, width: int = 56) -> None:
+def show_picture(sentence: str, config: ModelConfig) -> None:
     """Show the image that the model reads, small; drawn pixels are dark on white in every theme."""
-    if isinstance(config, PictureConfig):
-        st.image(_svg(sentence, config), width=width)
-    else:
-        st.image(image_png(sentence, config.image.preprocessing), width=width)
+    drawn = image_png(sentence, config.image.preprocessing) if config.is_guest else _svg(sentence, config)
+    st.image(drawn, width=56)
 
 
 def picture_address(sentence: str, config: ModelConfig) -> str:
-    """Return the image that the model reads as an address that contains it."""
-    if isinstance(config, PictureConfig):
-        return "data:image/svg+xml," + quote(_svg(sentence, config))
-    return png_address(image_png(sentence, config.image.preprocessing))
+    """Return the image that the model reads as a data URL."""
+    if config.is_guest:
+        return png_address(image_png(sentence, config.image.preprocessing))
+    return "data:image/svg+xml," + quote(_svg(sentence, config))
 
 
 def picture_of_patches(trace: Trace) -> dict[str, object]:

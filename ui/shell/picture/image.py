@@ -87,5 +87,5 @@ def image_png(text: str, preprocessing: Preprocessing) -> bytes:
 
 
 def png_address(file: bytes) -> str:
-    """Return a PNG file as an address that contains it."""
+    """Return a PNG file as a data URL."""
     return "data:image/png;base64," + base64.b64encode(file).decode()

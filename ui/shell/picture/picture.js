@@ -65,7 +65,6 @@ export default function ({ parentElement, data, setTriggerValue }) {
     const move = moves[event.key];
     if (!move && event.key !== " ") return;
     event.preventDefault();
-    event.stopPropagation(); // the presenter's keys are arrows, too
     cursor ??= [0, 0];
     if (move) cursor = cursor.map((at, axis) => Math.min(size - 1, Math.max(0, at + move[axis])));
     else {

@@ -89,7 +89,7 @@ export class SheetState {
     };
   }
 
-  // Python has checked them (views/by_hand/by_hand_view_model.py).
+  // Python has checked them (transformer/toy/by_hand.py).
   setTexts({ words, heads, cells }) {
     const changed = (cells || "").split("_").filter(Boolean);
     this.set({

@@ -4,17 +4,6 @@ import { exactly, roughly, shortest, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 
-export function stepCell({ row = 0, column = 0 }, key, rows, columns) {
-  const inside = (value, size) => Math.min(size - 1, Math.max(0, value));
-  if (key === "ArrowUp") return { row: inside(row - 1, rows), column };
-  if (key === "ArrowDown") return { row: inside(row + 1, rows), column };
-  if (key === "ArrowLeft") return { row, column: inside(column - 1, columns) };
-  if (key === "ArrowRight") return { row, column: inside(column + 1, columns) };
-  if (key === "Home") return { row, column: 0 };
-  if (key === "End") return { row, column: columns - 1 };
-  return { row: key === "PageUp" ? 0 : rows - 1, column };
-}
-
 // ‘·cat’ looks at ‘·the₂’: 0.873
 export function describeCell(metadata, matrix, { row, column }) {
   const short = matrix.rounded ? roughly : threeDigits;
@@ -25,7 +14,7 @@ export function describeCell(metadata, matrix, { row, column }) {
     const pair = [...named, before, ...quoted(rows[row]), between, ...quoted(columns[column])];
     if (!matrix.allowed(row, column))
       return [
-        { parts: [...pair, `${say(": ")}${metadata.masked_text ?? say("masked")}`] },
+        { parts: [...pair, `${say(": ")}${metadata.masked_text || say("masked")}`] },
         ...(metadata.masked_text ? [] : [{ parts: [say("cannot be attended to")], muted: true }]),
       ];
     const value = matrix.at(row, column);

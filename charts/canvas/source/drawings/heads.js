@@ -32,15 +32,11 @@ export function read({ metadata, arrays }) {
     const suffix = metadata.parts ? k : "";
     return partOf(one, arrays[`weights${suffix}`], arrays[`masks${suffix}`]);
   });
-  const data = { metadata, parts, large: metadata.parts ? 0 : 1, named: [] };
-  const chosen = metadata.selected;
-  data.selected = chosen && targetOf(data, chosen.length === 4 ? named(chosen) : { layer: chosen[0], head: chosen[1] });
-  if (!metadata.named) return data;
-  data.named = metadata.named.map(([layer, head]) => targetOf(data, { layer, head }));
-  return { ...data, large: 1 };
+  // With words, large maps say what their heads do.
+  const data = { metadata, parts, hasLarge: !metadata.parts, hasWords: metadata.kind === "heads" };
+  const [head, layer, attention, stack] = [...(metadata.selected ?? [])].reverse();
+  return { ...data, selected: metadata.selected && targetOf(data, { stack, attention, layer, head }) };
 }
-
-const named = ([stack, attention, layer, head]) => ({ stack, attention, layer, head });
 
 function partOf(metadata, weights, masks) {
   const { tiles, rows, columns } = metadata;
@@ -83,7 +79,6 @@ function targetOf({ parts }, { stack, attention, layer, head }) {
   return tile < 0 ? null : { part, tile };
 }
 
-const same = (a, b) => a && b && a.part === b.part && a.tile === b.tile;
 const tileOf = ({ parts }, { part, tile }) => parts[part].tiles[tile];
 const matrixOf = ({ parts }, { part, tile }) => parts[part].matrices[tile];
 const nameOf = ({ layer, head }) => say("layer {layer}, head {head}", { layer, head });
@@ -106,9 +101,9 @@ export function scene(data, theme, width) {
   const { size } = theme;
   const key = legendOf(data, theme, 0, width);
   const room = (theme.room ?? TALL * size) - key.height - 12;
-  const beside = data.large === 1 && width >= BESIDE * size;
+  const beside = data.hasLarge && width >= BESIDE * size;
   const share = beside ? Math.min(34 * size, width * 0.42) : width;
-  const large = data.large && slotsOf(data, theme, { width: share, room: beside ? room : LARGE_SHARE * room });
+  const large = data.hasLarge && layOutLarge(data, theme, { width: share, room: beside ? room : LARGE_SHARE * room });
   const above = large && !beside ? large.height + 0.8 * size : 0;
   const grids = gridsOf(data, theme, {
     width: beside ? width - share - APART * size : width,
@@ -119,28 +114,22 @@ export function scene(data, theme, width) {
   // Beside a large map, the legend stands below the small ones whose colours it explains.
   const below = legendOf(data, theme, grids.bottom + 8, beside ? grids.width : width);
   const end = Math.max(grids.bottom + 8 + below.height, beside ? large.height : 0);
-  const part = {
-    ...data,
-    theme,
-    grids,
-    made: new Map(),
-    slots: large ? large.slots.map((slot) => ({ ...slot, x: slot.x + x })) : [],
-  };
-  const resting = shownIn(part, null);
-  const drawn = part.slots.map((slot, k) => slotScene(part, slot, resting[k]));
+  const shown = data.selected ?? { part: 0, tile: 0 };
+  const part = { ...data, theme, grids, made: new Map(), large: large && { ...large, x } };
+  const map = large ? largeMap(part, shown) : new Scene({ marks: [] });
   const chosen = data.selected && !theme.unmarked ? [frame(grids.box(data.selected), cssOf(theme.chosen), 3)] : [];
   const cells = data.parts.flatMap(({ metadata }, part_) => tilePlaces(metadata, grids, part_));
   return new Scene({
     size: [width, end + 4],
-    marks: [...grids.marks, ...chosen, ...below.marks, ...drawn.flatMap(({ marks }) => marks)],
-    places: [...cells, ...drawn.flatMap(({ places }) => places)],
-    first: data.selected ?? data.named[0] ?? { part: 0, tile: 0 },
+    marks: [...grids.marks, ...chosen, ...below.marks, ...map.marks],
+    places: [...cells, ...map.places],
+    first: shown,
     focus: (target) => focus(part, target),
-    step: (target, pressed, within) => step(data, target, pressed, within && data.large > 0),
+    step: (target, pressed, within) => step(data, target, pressed, within && data.hasLarge),
     box: (target) => boxOf(part, target),
     geometry: () => ({
       parts: data.parts.map(({ tiles }, k) => tiles.map((_, tile) => grids.box({ part: k, tile }))),
-      large: drawn.map(({ places: [first] }, k) => first && { ...first.grid, ...resting[k] }),
+      large: large ? [{ ...map.places[0].grid, ...shown }] : [],
     }),
   });
 }
@@ -165,7 +154,6 @@ function legendOf({ metadata, parts }, theme, y, width) {
 function gridsOf(data, theme, { width, top, room }) {
   const { parts, metadata } = data;
   const apart = APART * theme.size;
-  const wordy = !metadata.named || metadata.scrolls; // large maps say what their heads do
   const ways = parts.map((_, k) => {
     const across = k + 1;
     const share = (width - k * apart) / across;
@@ -175,8 +163,8 @@ function gridsOf(data, theme, { width, top, room }) {
     const laid = [];
     for (let line = 0; line < lines; line++) {
       const row = parts.slice(line * across, (line + 1) * across).map((part, column) => {
-        const place = { x: column * (share + apart), y: y + head, width: share, room: room / lines - head, wordy };
-        return { part, ...gridOf(part, theme, place) };
+        const place = { x: column * (share + apart), y: y + head, width: share, room: room / lines - head };
+        return { part, ...gridOf(part, theme, { ...place, isWordy: !data.hasWords }) };
       });
       laid.push(...row);
       y = Math.max(...row.map(({ bottom }) => bottom)) + apart;
@@ -197,7 +185,7 @@ function gridsOf(data, theme, { width, top, room }) {
 }
 
 // One grid in a width: as large as the room allows, with its words where there are any and the maps are wide enough.
-function gridOf(part, theme, { x, y, width, room, wordy }) {
+function gridOf(part, theme, { x, y, width, room, isWordy }) {
   const { metadata, tiles, layers, listed, shared, slots, across, heads } = part;
   const { size } = theme;
   const letter = SMALL * size;
@@ -215,12 +203,11 @@ function gridOf(part, theme, { x, y, width, room, wordy }) {
     tiles.map(({ caption, layer, head }) => {
       const name = layers.length > 1 ? `${layer}.${head}` : say("head {head}", { head });
       const said =
-        caption && wordy && wide >= least ? wrap(ruler(theme, 0.75 * size, 500), caption, wide + gap - 2) : [];
+        caption && isWordy && wide >= least ? wrap(ruler(theme, 0.75 * size, 500), caption, wide + gap - 2) : [];
       return [...(listed ? [name] : []), ...said];
     });
   const longest = (words) => Math.max(...words.map(({ length }) => length));
-  const widthFor = (words) =>
-    Math.max(8, Math.min(most, metadata.scrolls ? Infinity : Math.max(least, fitting(words))));
+  const widthFor = (words) => Math.max(8, Math.min(most, Math.max(least, fitting(words))));
   const words = wordsOf(widthFor(longest(wordsOf(most))));
   const tileWidth = widthFor(longest(words));
   const tileHeight = tileWidth * shape;
@@ -243,10 +230,8 @@ const tilePlaces = ({ tiles, rows, columns }, grids, part) =>
   });
 
 function boxOf(part, { row, column, ...target }) {
-  const slot =
-    row === undefined && column === undefined ? -1 : shownIn(part, target).findIndex((one) => same(one, target));
-  if (slot < 0) return part.grids.box(target);
-  return slotScene(part, part.slots[slot], target).box({ ...target, row, column });
+  if (!part.large || (row === undefined && column === undefined)) return part.grids.box(target);
+  return largeMap(part, target).box({ ...target, row, column });
 }
 
 // --- small maps -----------------------------------------------------------------------------------------------------
@@ -254,16 +239,16 @@ function boxOf(part, { row, column, ...target }) {
 function gridMarks(data, grid, theme) {
   const { part, gap, tileHeight, words, box } = grid;
   const [letter, muted] = [SMALL * theme.size, cssOf(theme.muted)];
-  const dimmed = data.metadata.dimmed || data.metadata.named;
   const tiles = part.tiles.flatMap((tile, k) => {
     const [x, y, width, height] = box(k);
-    const shown = tileMarks(part, theme, k, [x, y, width, height], dimmed && !tile.clear ? DIMMED : 1);
+    const shown = tileMarks(part, theme, k, [x, y, width, height], data.hasWords && !tile.clear ? DIMMED : 1);
     const said = words[k].map((text, line) => ({
       ...{ text, at: [x + width / 2, y + tileHeight + 5 + letter * (0.6 + 1.2 * line)], align: "center" },
       ...{ size: 0.75 * theme.size, weight: 500, room: width + gap - 2 },
       fill: tile.clear || (line === 0 && part.listed) ? cssOf(theme.ink) : muted,
     }));
-    const group = tile.colour >= 0 ? [frame([x, y, width, height], theme.heads[tile.colour], 2, -1)] : [];
+    const colour = theme.heads[tile.colour];
+    const group = colour ? [frame([x, y, width, height], colour, 2, -1)] : [];
     return [...shown, ...group, ...said];
   });
   return [...(part.listed ? [] : gridNames(grid, theme)), ...(part.shared > 1 ? bandMarks(grid, theme) : []), ...tiles];
@@ -333,13 +318,13 @@ function frame([x, y, width, height], stroke, thick, out = thick / 2 + 1) {
 // --- the large map -----------------------------------------------------------------------------------------------------
 
 // Where the large map is, with room for what it says.
-function slotsOf({ parts, named: some, metadata }, theme, { width: wide, room }) {
+function layOutLarge({ parts, selected, hasWords }, theme, { width, room }) {
   const { size } = theme;
-  const said = Math.max(0, ...some.map((target) => sentence(parts, target, theme, wide).length));
-  const head = Math.round((metadata.named ? 1.3 + 1.15 * said : 2.1) * size);
+  const said = selected ? sentence(tileOf({ parts }, selected), theme, width).length : 0;
+  const head = Math.round((hasWords ? 1.3 + 1.15 * said : 2.1) * size);
   const map = mapOf(parts[0].metadata);
-  const place = layOut(map, theme, { width: wide, room: Math.max(SMALLEST * size, room - head), view: WHOLE });
-  return { slots: [{ x: 0, wide, head, place }], height: head + place.height };
+  const place = layOut(map, theme, { width, room: Math.max(SMALLEST * size, room - head), view: WHOLE });
+  return { width, head, place, height: head + place.height };
 }
 
 const maps = new WeakMap();
@@ -354,76 +339,50 @@ function mapOf(metadata) {
   return maps.get(metadata);
 }
 
-const sentence = (parts, { part, tile }, theme, wide) => {
-  const one = parts[part].tiles[tile];
-  return wrap(ruler(theme, 0.875 * theme.size), one.sentence ? `${nameOf(one)}. ${one.sentence}` : "", wide, 3);
-};
-
-// Which head the large map shows: the one that is pointed at or chosen, or the first.
-function shownIn({ selected, slots }, focused) {
-  const { part, tile } = focused ?? selected ?? { part: 0, tile: 0 };
-  return slots.map(() => ({ part, tile }));
-}
+const sentence = (tile, theme, width) =>
+  wrap(ruler(theme, 0.875 * theme.size), tile.sentence ? `${nameOf(tile)}. ${tile.sentence}` : "", width, 3);
 
 // Kept as long as the figure is laid out like this: moving over a map draws no other one.
-function slotScene(data, slot, target) {
-  const key = `${slot.x} ${target?.part} ${target?.tile}`;
-  if (!data.made.has(key)) data.made.set(key, drawSlot(data, slot, target));
+function largeMap(data, { part, tile }) {
+  const key = `${part} ${tile}`;
+  if (!data.made.has(key)) data.made.set(key, drawLarge(data, { part, tile }));
   return data.made.get(key);
 }
 
-function drawSlot(data, { x, wide, head, place }, target) {
-  const { theme, parts } = data;
+// With the cell framed that its sentence names.
+function drawLarge(data, target) {
+  const { theme, parts, hasWords } = data;
   const { size } = theme;
-  const [muted, line] = [cssOf(theme.muted), 1.15 * size];
-  if (!target) {
-    if (theme.unmarked) return new Scene({ marks: [] });
-    const hint = say("Point at a small map to enlarge it. A click selects it.");
-    const lines = wrap(ruler(theme, 0.875 * size), hint, wide);
-    const marks = lines.map((text, k) => ({ text, at: [x, 0.7 * size + k * line], size: 0.875 * size, fill: muted }));
-    return new Scene({ marks });
-  }
+  const { x, width, head, place } = data.large;
   const tile = tileOf(data, target);
-  const { title = nameOf(tile), clear = true, colour = -1, edge = null, limit = 1 } = tile;
-  const box = colour >= 0 ? size : 0;
-  const matrix = matrixOf(data, target);
-  const metadata = { ...mapOf(parts[target.part].metadata), limit };
-  const map = mapScene({ metadata, matrix, edge }, theme, place, { part: target.part, tile: target.tile }).at([
-    x,
-    head,
-  ]);
-  const name = { text: title, at: [x + box, 0.7 * size], size, weight: 600, room: wide - box };
-  const said = sentence(parts, target, theme, wide);
-  const caption = data.metadata.named ? [] : [tile.caption].filter(Boolean);
-  const used = widthOf(theme, title, size, 600) + 12;
+  const { title = nameOf(tile), limit = 1, edge: selected = null } = tile;
+  const metadata = { ...mapOf(parts[target.part].metadata), limit, selected };
+  const map = mapScene({ metadata, matrix: matrixOf(data, target) }, theme, place, target).at([x, head]);
+  const colour = theme.heads[tile.colour];
+  const box = colour ? size : 0;
+  const used = hasWords ? 0 : widthOf(theme, title, size, 600) + 12;
+  const look = { size: 0.875 * size, fill: cssOf(theme.muted) };
+  const said = sentence(tile, theme, width).map((text, k) => ({ text, at: [x, (1.75 + 1.15 * k) * size], ...look }));
+  const caption =
+    hasWords || !tile.caption ? [] : [{ text: tile.caption, at: [x + used, 0.7 * size], room: width - used }];
   map.marks.push(
-    ...(box ? [{ rect: [x, 0.3 * size, 0.7 * box, 0.7 * box], fill: theme.heads[colour] }] : []),
-    { ...name, fill: cssOf(clear ? theme.ink : theme.muted) },
-    ...said.map((text, k) => ({ text, at: [x, 1.75 * size + k * line], size: 0.875 * size, fill: muted })),
-    ...caption.map((text) => ({
-      text,
-      at: [x + used, 0.7 * size],
-      size: 0.875 * size,
-      room: wide - used,
-      fill: muted,
-    })),
+    ...(box ? [{ rect: [x, 0.3 * size, 0.7 * box, 0.7 * box], fill: colour }] : []),
+    { text: title, at: [x + box, 0.7 * size], size, weight: 600, room: width - box, fill: cssOf(theme.ink) },
+    ...said,
+    ...caption.map((mark) => ({ ...mark, ...look })),
   );
   return map;
 }
 
 // The frame of the head that is pointed at; it is shown large, and there with what is pointed at in it.
 function focus(data, target) {
-  const { theme, slots, grids } = data;
-  const shown = shownIn(data, target);
-  const last = slots.length - 1;
+  const { theme, large, grids } = data;
   const around = frame(grids.box(target), cssOf(theme.ink), 2);
-  const at = shown.findIndex((one) => same(one, target));
-  if (at < 0) return [around];
-  const map = slotScene(data, slots[at], target);
-  const { x, wide, head, place } = slots[last];
-  const ground = { rect: [x - 1, 0, wide + 6, head + place.height + 4], fill: cssOf(theme.ground) };
+  if (!large) return [around];
+  const map = largeMap(data, target);
+  const ground = { rect: [large.x - 1, 0, large.width + 6, large.height + 4], fill: cssOf(theme.ground) };
   const inside = target.row === undefined && target.column === undefined ? [] : map.focus(target);
-  return [...(at === last ? [ground, ...map.marks] : []), around, ...inside];
+  return [ground, ...map.marks, around, ...inside];
 }
 
 // --- keyboard, words, events ----------------------------------------------------------------------------------------

@@ -207,15 +207,11 @@ class Run {
   parts() {
     const { stack: name } = this.unfolded ?? this.place(this.beat);
     const layer = this.unfolded?.layer ?? this.beat.layer ?? this.chosenLayer(name);
-    const steps = this.stepsOf(name).filter((step) => step.layer === layer);
+    const steps = this.model.stack(name).steps.filter((step) => step.layer === layer);
     return [
       { stack: name, layer: null, part: "embedding" },
       ...steps.map(({ kind }) => ({ stack: name, layer, ...partOf(kind) })),
     ];
-  }
-
-  stepsOf(name) {
-    return this.model.stack(name).steps.filter(({ kind }) => kind !== "convolution");
   }
 
   // What a click on the picture, or Enter, unfolds: the step of the beat, or the attention that the caption speaks of.
@@ -267,7 +263,7 @@ class Run {
       this.showPanel(candidateArithmetic(this.rowOf(this.beat), this.metadata.vocabulary));
     else if (target.what === "band") {
       const { layer, kind } = this.model.stack(target.stack).steps[target.step];
-      if (kind !== "convolution") this.unfold({ stack: target.stack, layer, ...partOf(kind) });
+      this.unfold({ stack: target.stack, layer, ...partOf(kind) });
     } else {
       this.closePanel();
       if (target.what === "layer") this.openOne(target.stack, target.layer);
@@ -359,7 +355,7 @@ class Run {
   // Up and down, sub-layer by sub-layer and layer by layer.
   unfoldNext(by) {
     const { stack } = this.unfolded;
-    const steps = this.stepsOf(stack);
+    const { steps } = this.model.stack(stack);
     const name = this.unfolded.part === "feed_forward" ? "feed_forward" : `${this.unfolded.kind}_attention`;
     const to = steps.findIndex(({ layer, kind }) => layer === this.unfolded.layer && kind === name) + by;
     if (to < 0) this.unfold({ stack, layer: null, part: "embedding" });
@@ -411,13 +407,15 @@ export function scene(run, theme, width) {
   if (run.unfolded) picture.drawUnfolded(run.view);
   else picture.drawRun();
   const { marks, places } = picture;
+  const followed = run.place(run.beat);
   return new Scene({
-    size: [lay.width, height],
+    size: [lay.width, lay.height],
     marks,
     places,
     first: null,
     step: (target) => target,
     output: picture.output,
+    about: lay.places[followed.stack].lanes[followed.position].x,
   });
 }
 

@@ -70,11 +70,11 @@ export function scene(data, theme, width, view) {
 
 // What the colours mean; `value`: that the contrast follows now.
 function legendOf({ metadata, masked }, theme, [x, y], width, value) {
-  const { scale, limit, legend: said, value_name: name, masked_text: maskedText } = metadata;
+  const { scale, limit, legend: said, masked_text: maskedText } = metadata;
   const following = () => say("contrast follows the pointer: the middle is {value}", { value: threeDigits(value) });
   const entries = [
-    [value === undefined ? (said ?? name) : following()],
-    [masked && (maskedText ?? say("masked: cannot be attended to")), "hatch"],
+    [value === undefined ? said : following()],
+    [masked && (maskedText || say("masked: cannot be attended to")), "hatch"],
   ];
   return legend(theme, { scale, limit, entries }, [x, y], width - x);
 }

@@ -118,10 +118,13 @@ function axis(theme, { x, y, width, height, upright = false, title, foot = 0 }) 
   return [...ticks, { text: title, at, size, align: "center", room: width + 3 * theme.size, fill }];
 }
 
+const labelled = ({ rank, name }) => (rank ? `${rank}. ${name}` : name);
+
 function barsOf(data, theme, { y, row, tall, width }) {
   const { size } = theme;
   const [muted, ink] = [cssOf(theme.muted), cssOf(theme.ink)];
-  const widest = Math.max(...data.metadata.candidates.flat().map((name) => widthOf(theme, name, 0.875 * size)));
+  const all = data.metadata.tokens.flatMap((_, step) => rows(data, step));
+  const widest = Math.max(...all.map((one) => widthOf(theme, labelled(one), 0.875 * size, 600))); // the chosen one is bold
   const names = Math.min(widest + 10, width * 0.36);
   const long = width - names - 4.5 * size;
   const shown = rows(data, stepOf(data));
@@ -133,14 +136,13 @@ function barsOf(data, theme, { y, row, tall, width }) {
   const marks = shown.flatMap((one, k) => {
     const middle = y + (k + 0.5) * row;
     const [weight, fill] = [one.state ? 600 : 400, one.others ? muted : ink];
-    const text = one.rank ? `${one.rank}. ${one.name}` : one.name;
     const bar = [names, middle - 0.36 * row, Math.max(one.value * long, one.value > 0), 0.72 * row];
     const end = [names + one.value * long + 6, middle];
     return [
       { rect: bar, round: 2, fill: colourOf(theme, one) },
       { text: threeDigits(one.value), at: end, size: 0.8 * size, weight, fill: one.state ? ink : muted },
       {
-        text,
+        text: labelled(one),
         at: [names - 8, middle],
         size: 0.875 * size,
         align: "right",

@@ -2,7 +2,7 @@
 // once the reader rests. All text goes through textContent: it is what a user typed or a model wrote.
 
 import { button, make } from "../toolkit/elements.js";
-import { OWN_KEYS } from "../toolkit/keys.js";
+import { isForFigure, stepTo } from "../toolkit/keys.js";
 import { say } from "../toolkit/words.js";
 
 const REST = 800; // milliseconds without a move
@@ -95,11 +95,10 @@ export class Walk {
   }
 
   onKey(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
-    const places = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: this.last };
-    if (!(event.key in places) || event.composedPath()[0].closest?.(OWN_KEYS)) return;
+    const to = stepTo(event.key, this.step, this.last);
+    if (to === undefined || !isForFigure(event)) return;
     event.preventDefault(); // or the page would scroll
-    this.move(places[event.key]);
+    this.move(to);
   }
 
   move(to) {

@@ -1,16 +1,36 @@
 // How wide a text is and in which pieces it is written; no drawing needs a canvas for it. Token text is never markup.
 
 let measuring = null;
+const rulers = new Map(); // by font
+const MOST = 5000; // texts whose widths are kept
 
 export const fontOf = (theme, size, weight = 400) =>
   `${weight} ${Math.round(size * 100) / 100}px ${theme.font}, sans-serif`;
 
-// A pen that knows how wide texts are in these letters.
-export function ruler(theme, size, weight = 400) {
+// A pen that writes in these letters, to measure.
+export function penOf(theme, size, weight = 400) {
   measuring ??= document.createElement("canvas").getContext("2d");
   measuring.font = fontOf(theme, size, weight);
   return measuring;
 }
+
+// It knows how wide texts are in these letters: while a map is zoomed, the same ones are asked for in every frame.
+export function ruler(theme, size, weight = 400) {
+  const font = fontOf(theme, size, weight);
+  if (!rulers.has(font)) {
+    const widths = new Map();
+    const measureText = (text) => {
+      if (widths.size > MOST) widths.clear();
+      if (!widths.has(text)) widths.set(text, penOf(theme, size, weight).measureText(text).width);
+      return { width: widths.get(text) };
+    };
+    rulers.set(font, { measureText });
+  }
+  return rulers.get(font);
+}
+
+// Letters that have been loaded are as wide as they are, not as those that stood for them.
+export const measureAnew = () => rulers.clear();
 
 export const widthOf = (theme, text, size, weight = 400) => ruler(theme, size, weight).measureText(text).width;
 

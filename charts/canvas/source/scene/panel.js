@@ -12,7 +12,7 @@
 import STYLE from "./panel.css";
 import LIVING_PICTURE_STYLE from "./living_picture.css";
 import STEPS_STYLE from "./steps.css";
-import { fontOf } from "./letters.js";
+import { fontOf, measureAnew } from "./letters.js";
 import { sameTarget } from "./scene.js";
 import { ExportMenu } from "./exports.js";
 import { button, make } from "../toolkit/elements.js";
@@ -36,7 +36,7 @@ export class Panel {
     this.live = make("div", { className: "live", "aria-live": "polite" });
     this.title = make("span", { className: "title" });
     this.extras = make("span", { className: "extras" });
-    this.box = make("div", { className: "box" }, this.canvas); // what is higher than it is scrolled
+    this.box = make("div", { className: "box" }, this.canvas); // what is larger than it is scrolled
     this.picture = make("div", { className: "picture" }, this.box, this.tip);
     this.table = make("div", { className: "table", hidden: true, tabIndex: 0, role: "region" });
     this.spoken.push(() => this.table.setAttribute("aria-label", say("The numbers as a table")));
@@ -72,7 +72,7 @@ export class Panel {
     this.style = make("style", { textContent: STYLE + STEPS_STYLE + LIVING_PICTURE_STYLE });
     parent.append(this.style, this.root);
     this.pen = this.canvas.getContext("2d");
-    this.still = make("canvas"); // the resting picture, so that hovering only paints what is highlighted
+    this.still = make("canvas"); // the resting picture, kept while something on it is highlighted
     this.speak();
     this.listen();
   }
@@ -107,10 +107,11 @@ export class Panel {
       this.take(payload);
     }
     this.refresh();
-    if (this.hover) this.showTip(this.hover, this.hoverAt); // it may have another value now
+    if (this.hover) this.showTip(this.hover, this.hoverAt);
     // Labels are measured: do it again if the page's own font comes only now.
     if (document.fonts.check(this.font)) return;
     await document.fonts.load(this.font).catch(() => []);
+    measureAnew();
     this.loaded++;
     if (generation === this.generation) this.refresh();
   }
@@ -120,6 +121,7 @@ export class Panel {
   }
 
   take(payload) {
+    this.told = null; // what the tooltip is about: it may have another value now
     const before = this.data?.metadata.kind === payload.metadata.kind ? this.data : null;
     this.kind = this.kinds[payload.metadata.kind];
     this.data = this.kind.read(payload, before, this);
@@ -179,32 +181,44 @@ export class Panel {
     const { width } = this;
     this.scene = this.kind.scene(this.data, this.theme, width, this.view);
     this.view = this.scene.view ?? WHOLE;
-    const height = Math.ceil(this.scene.size[1]);
-    const size = { width: Math.round(width * this.theme.ratio), height: Math.round(height * this.theme.ratio) };
-    for (const canvas of [this.canvas, this.still])
-      if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
-    this.canvas.style.height = `${height}px`;
+    const [wide, height] = [Math.max(width, this.scene.size[0]), Math.ceil(this.scene.size[1])];
+    const size = { width: Math.round(wide * this.theme.ratio), height: Math.round(height * this.theme.ratio) };
+    if (this.canvas.width !== size.width || this.canvas.height !== size.height) Object.assign(this.canvas, size);
+    Object.assign(this.canvas.style, { width: wide > width ? `${wide}px` : "", height: `${height}px` });
+    this.lookAt(this.scene.about);
     this.zoomable = Boolean(this.scene.window);
     const { zoom } = this.view;
     this.canvas.style.touchAction = this.kind.isOn || zoom > 1 ? "none" : "pan-y";
     this.zoomButtons.hidden = !this.zoomable || (zoom === 1 && Math.min(...this.scene.cell) >= LARGE);
-    const pen = this.still.getContext("2d");
-    pen.setTransform(1, 0, 0, 1, 0, 0);
-    pen.clearRect(0, 0, size.width, size.height);
-    pen.scale(this.theme.ratio, this.theme.ratio);
-    this.scene.paint(pen, this.theme);
+    this.isKept = false;
+    this.wipe();
+    this.scene.paint(this.pen, this.theme);
     this.canvas.dataset.geometry = JSON.stringify({ ...this.kind.state?.(this.data), ...this.scene.geometry() });
     this.paintFocus();
   }
 
-  paintFocus() {
+  // Nothing, or the resting picture; in pixels of the page from then on.
+  wipe() {
     const { pen, canvas, theme } = this;
     pen.setTransform(1, 0, 0, 1, 0, 0);
     pen.clearRect(0, 0, canvas.width, canvas.height);
-    pen.drawImage(this.still, 0, 0);
+    if (this.isKept) pen.drawImage(this.still, 0, 0);
     pen.scale(theme.ratio, theme.ratio);
+  }
+
+  // A frame of an animation has nothing highlighted, and copies nothing.
+  paintFocus() {
+    const { pen, canvas, theme } = this;
+    if (this.isKept) this.wipe();
     const target = this.hover ?? (this.focused() ? this.cursor : null);
-    if (target) this.scene.paint(pen, theme, this.scene.focus(target, this.held));
+    if (!target) return;
+    if (!this.isKept) {
+      Object.assign(this.still, { width: canvas.width, height: canvas.height })
+        .getContext("2d")
+        .drawImage(canvas, 0, 0);
+      this.isKept = true;
+    }
+    this.scene.paint(pen, theme, this.scene.focus(target, this.held));
   }
 
   // The reader switched something.
@@ -275,6 +289,14 @@ export class Panel {
   scrollTo([, y, , height]) {
     const { scrollTop, clientHeight } = this.box;
     this.box.scrollTop = Math.max(y + height - clientHeight, Math.min(scrollTop, y));
+  }
+
+  // A wide picture begins at its left edge; what it is about comes to the middle of the box where it lies further right,
+  // whenever it is another part.
+  lookAt(x) {
+    const { clientWidth } = this.box;
+    if (x !== this.about) this.box.scrollLeft = x > 0.75 * clientWidth ? x - clientWidth / 2 : 0;
+    this.about = x;
   }
 
   middleOf(target) {
@@ -463,8 +485,10 @@ export class Panel {
   showTip(target, at) {
     this.tip.hidden = !target || !at;
     if (this.tip.hidden) return;
-    this.tip.replaceChildren(...tooltipContent(this.kind.describe(this.data, target)));
-    const [x, y] = [at[0], at[1] - this.box.scrollTop];
+    if (!sameTarget(target, this.told))
+      this.tip.replaceChildren(...tooltipContent(this.kind.describe(this.data, target)));
+    this.told = target;
+    const [x, y] = [at[0] - this.box.scrollLeft, at[1] - this.box.scrollTop];
     const { offsetWidth: width, offsetHeight: height } = this.tip;
     const left = x + 18 + width > this.width ? Math.max(0, x - width - 14) : x + 18;
     const top = y + 20 + height > this.box.offsetHeight ? y - height - 12 : y + 20;

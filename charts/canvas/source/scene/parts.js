@@ -59,21 +59,13 @@ export const twice = (theme, path, cap) => [
 
 // pixels: of each the ink, 0 to 1, or the colour, in reading order; (x, y): the middle
 export function patch(theme, pixels, [x, y], side) {
-  const across = Math.round(Math.sqrt(pixels.length));
-  const [left, top, cell] = [x - side / 2, y - side / 2, side / across];
+  const rect = [x - side / 2, y - side / 2, side, side];
   const grey = (ink) => cssOf([1, 1, 1].map(() => Math.round(255 * (1 - ink))));
-  return [
-    ...pixels.map((pixel, at) => {
-      const [column, row] = [at % across, Math.floor(at / across)];
-      // A cell reaches a little under the next one, so that no seam shows between them.
-      const [right, below] = [column < across - 1 ? 0.6 : 0, row < across - 1 ? 0.6 : 0];
-      const rect = [left + column * cell, top + row * cell, cell + right, cell + below];
-      return { rect, fill: typeof pixel === "string" ? pixel : grey(pixel) };
-    }),
-    { rect: [left, top, side, side], stroke: cssOf(theme.faint) },
-  ];
+  const fills = pixels.map((pixel) => (typeof pixel === "string" ? pixel : grey(pixel)));
+  return [...pixelsIn(fills, rect, UNDER), { rect, stroke: cssOf(theme.faint) }];
 }
 
+const UNDER = 0.6; // how far a pixel reaches under the next one, so that no seam shows between them
 const SHEER = 0.5; // how much of the colour of a cell the image on it hides
 const SEEN = 3; // the least side of a pixel that is painted by itself
 
@@ -93,11 +85,12 @@ export function inkOf(pixels, rect) {
   );
 }
 
-function pixelsIn(fills, [x, y, width, height]) {
+function pixelsIn(fills, [x, y, width, height], under = 0) {
   const across = Math.round(Math.sqrt(fills.length));
+  const [wide, tall] = [width / across, height / across];
+  const reach = (place) => (place < across - 1 ? under : 0);
   return fills.map((fill, at) => {
     const [column, row] = [at % across, Math.floor(at / across)];
-    const rect = [x + (column * width) / across, y + (row * height) / across, width / across, height / across];
-    return { rect, fill };
+    return { rect: [x + column * wide, y + row * tall, wide + reach(column), tall + reach(row)], fill };
   });
 }

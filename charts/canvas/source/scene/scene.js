@@ -9,7 +9,7 @@
 // stepY, rows, columns }, lean, of: what all its targets hold }: of a grid without rows or columns only one of both counts;
 // `lean` is the angle of labels that lean to the right.
 
-import { fontOf, ruler, runsOf } from "./letters.js";
+import { fontOf, penOf, runsOf } from "./letters.js";
 import { hatch } from "../toolkit/hatch.js";
 
 // Without the signs that XML cannot hold.
@@ -291,7 +291,7 @@ function rectPath({ rect: [x, y, width, height], round = 0 }) {
 
 // The line on which letters stand, as many programs know no other.
 function textElement(theme, mark) {
-  const pen = ruler(theme, mark.size, mark.weight);
+  const pen = penOf(theme, mark.size, mark.weight);
   const rise = (baseline) => ((pen.textBaseline = baseline), pen.measureText("x").actualBoundingBoxAscent);
   const y = short(mark.at[1] + rise("alphabetic") - rise("middle"));
   const look = `font-size="${short(mark.size)}"${mark.weight ? ` font-weight="${mark.weight}"` : ""}`;

@@ -28,8 +28,6 @@ export function captionOf(run, beat) {
       { ...values, ratio: threeDigits(stack.growth(beat.step, position)), unit, value: threeDigits(after) },
     );
   }
-  if (beat.kind === "convolution")
-    return pieces(say("Layer {layer}, convolution: each token mixes with its neighbours."), values);
   return looks(run, beat, run.shownAttention(beat), beat.layer);
 }
 
@@ -88,7 +86,6 @@ export const kindText = (kind) =>
     self_attention: say("attention"),
     cross_attention: say("cross-attention"),
     feed_forward: say("feed-forward"),
-    convolution: say("convolution"),
     embedding: say("embedding"),
   })[kind];
 
@@ -155,7 +152,7 @@ function predicted({ model }, { position }) {
   if (metadata.asked) return say("The model fills the blank with |{name}|.");
   if (last.name !== "decoder") return say("For |{token}|, the model predicts |{name}|.");
   return position === last.count - 1
-    ? say("After |{token}|, the model ends the text.")
+    ? say("Here, the model ends the text.")
     : say("After |{token}|, the model predicts |{name}|.");
 }
 

@@ -8,19 +8,22 @@ import { widthOf } from "../../scene/letters.js";
 export const TAB = 0.6; // heights of a letter: the dot from which a slanted name hangs
 export const ROW = 1.4; // heights of a letter: one of two rows of names
 export const OUTPUT = 2.9; // heights of letters between a column and its candidates: the token that is predicted
-const NAME = 0.875; // of the letters
-const [SMALLER, STEEP] = [0.86, Math.PI / 3];
+const [NAME, LEAST_NAME] = [0.875, 0.6875]; // letters: those of names, and the smallest of them, 11 of 16 pixels
+const [SMALLER, SMALLEST, STEEP] = [0.86, LEAST_NAME / NAME, Math.PI / 3];
+const LINE = 1.2; // heights of its letters: what a slanted name needs
 const NARROW = 40; // letters: beside so narrow a picture, layers have numbers in place of names
+const [CANDIDATE, LEAST_CANDIDATE] = [1.25, 0.72]; // heights of a letter: the row of a candidate
 const BESIDE = 0.75; // heights of a letter: what a chip needs beside its name
-const LEAST_LANE = (NAME * 1.2) / Math.sin(STEEP); // letters: in narrower lanes slanted names would lie upon each other
+const LEAST_LANE = (LEAST_NAME * LINE) / Math.sin(STEEP); // letters: in narrower lanes slanted names would lie upon each other
 const LEVEL = [
   { rows: 1, scale: 1 },
   { rows: 1, scale: SMALLER },
   { rows: 2, scale: 1 },
   { rows: 2, scale: SMALLER },
   { rows: 3, scale: SMALLER },
+  { rows: 3, scale: SMALLEST },
 ];
-const SHARES = { self_attention: 0.34, cross_attention: 0.42, feed_forward: 0.24, convolution: 0.14 };
+const SHARES = { self_attention: 0.34, cross_attention: 0.42, feed_forward: 0.24 };
 
 // How wide the lanes are: as wide as their words as long as there is room, otherwise the long ones give way.
 function laneWidths(wanted, room) {
@@ -39,16 +42,17 @@ function laneWidths(wanted, room) {
 }
 
 // How names are written: { letters, angle, rows, tall }. Level where they fit, in one row or in two or three by turns, at worst in
-// slightly smaller letters; else slanted, the steeper the narrower the lanes. No name is cut.
+// smaller letters; else slanted, the steeper and the smaller the narrower the lanes. No name is cut.
 function nameStyle({ level, pitch, longest, size }) {
   if (level) {
     const { rows, scale } = level;
     return { letters: NAME * scale, angle: 0, rows, tall: rows === 1 ? 1.6 * size : rows * ROW * size };
   }
-  const angle = pitch * Math.sin(Math.PI / 4) >= NAME * size * 1.2 ? Math.PI / 4 : STEEP;
-  const long = Math.min(longest, 10 * size);
-  const tall = TAB * size + long * Math.sin(angle) + NAME * size * Math.cos(angle) + 0.5 * size;
-  return { letters: NAME, angle, rows: 1, tall };
+  const angle = pitch * Math.sin(Math.PI / 4) >= NAME * size * LINE ? Math.PI / 4 : STEEP;
+  const letters = Math.min(NAME, Math.max(LEAST_NAME, (pitch * Math.sin(angle)) / (LINE * size)));
+  const long = Math.min((longest * letters) / NAME, 10 * size);
+  const tall = TAB * size + long * Math.sin(angle) + letters * size * Math.cos(angle) + 0.5 * size;
+  return { letters, angle, rows: 1, tall };
 }
 
 // How wide lanes are whose names take turns in several rows: no name reaches another one of its row, or beyond the ends.
@@ -71,7 +75,8 @@ function lanesOfRows(chips, rows, least) {
   return lanes;
 }
 
-// Everything that does not depend on which layer lies open. A sentence that is too long for the width makes it wider.
+// Everything that does not depend on which layer lies open. A sentence that is too long for the width leaves layers their
+// numbers alone; one that is longer still makes the picture wider, and lower: the bar by which it is scrolled is below.
 export function layOutLanes(theme, model, { width, height }) {
   const { size } = theme;
   const { stacks } = model;
@@ -87,14 +92,15 @@ export function layOutLanes(theme, model, { width, height }) {
         : lanesOfRows(chips, rows, (rows === 2 ? 1.2 : 0.8) * size);
     });
   // Beside each stack its layers and sub-layers are named.
-  const narrow = width < NARROW * size;
   const widest = (texts) => Math.max(...texts.map((text) => widthOf(theme, text, 0.78 * size)));
-  const gutters = stacks.map(({ gutterTexts }) =>
-    narrow ? 1.4 * size : Math.min(width * 0.13, widest(gutterTexts) + 0.9 * size),
-  );
-  const beside = 4 + gutters.reduce((sum, one) => sum + one, 0);
-  const count = lengths.flat().length;
-  const room = Math.max(width - beside, count * LEAST_LANE * size);
+  const named = stacks.map(({ gutterTexts }) => Math.min(width * 0.13, widest(gutterTexts) + 0.9 * size));
+  const besideOf = (gutters) => 4 + gutters.reduce((sum, one) => sum + one, 0);
+  const leastOfLanes = lengths.flat().length * LEAST_LANE * size;
+  const narrow = width < NARROW * size || besideOf(named) + leastOfLanes > width;
+  const gutters = narrow ? stacks.map(() => 1.4 * size) : named;
+  const beside = besideOf(gutters);
+  const wide = Math.max(width, Math.ceil(beside + leastOfLanes));
+  const room = wide - beside;
   const needs = (lanes) => lanes.flat().reduce((sum, one) => sum + one, 0);
   const level = LEVEL.find((one) => needs(wantedAt(one)) <= room);
   // Slanted names need no wider lanes than others: all are alike.
@@ -119,7 +125,7 @@ export function layOutLanes(theme, model, { width, height }) {
     places[stack.name] = { lanes, left: lanes[0].left, right: left, gutter: gutters[index] };
     left += gutters[index];
   });
-  const lay = { places, ribbon, width: beside + room, height, size, narrow, names };
+  const lay = { places, ribbon, width: wide, height: wide > width ? height - size : height, size, narrow, names };
   layOutHeights(lay, model);
   return lay;
 }
@@ -127,21 +133,26 @@ export function layOutLanes(theme, model, { width, height }) {
 // How high a closed sub-layer of each stack is, and the one layer that lies open; how many candidates are drawn.
 function layOutHeights(lay, { stacks, last, written, metadata }) {
   const { size, height, names } = lay;
-  const listed = Math.max(1, ...written.map((row) => row.names.length));
-  const most = metadata.classes ? listed : Math.max(3, Math.min(listed, Math.round(height / (7 * size))));
-  const rows = Math.min(listed, most);
-  const row = Math.min(1.25 * size, (7.2 * size) / rows);
-  Object.assign(lay, { mostRows: rows, answerRow: row });
   for (const stack of stacks) {
-    const above = stack === last ? OUTPUT * size + rows * row : names.tall + 1.3 * size;
+    const above = stack === last ? OUTPUT * size : names.tall + 1.3 * size;
     // Closed, the encoder is lower than the decoder's cross-attention: the lines go up.
-    const closed = Math.min((stack === last ? 0.55 : 0.34) * size, (0.2 * height) / stack.steps.length);
+    const closed = Math.min((stack === last ? 0.55 : 0.34) * size, (0.22 * (height - names.tall)) / stack.steps.length);
     const each = stack.steps.length / stack.layers;
     const gaps = (stack.layers - 1) * (closed > 6 ? 0.18 * size : 0);
     const fixed = names.tall + 1.5 * size + 0.35 * size + 0.8 * size + (stack.layers - 1) * each * closed + gaps;
     const bands = height - fixed - each * 1.1 * size - 1.3 * size - above;
-    Object.assign(lay.places[stack.name], { closed, bands });
+    Object.assign(lay.places[stack.name], { closed, bands, least: each * closed });
   }
+  // Candidates are lower, then fewer, where the open layer would push them out of the picture; 0.9 is what the heights above
+  // leave free at the top.
+  const answering = lay.places[last.name];
+  const left = answering.bands - answering.least + 0.9 * size;
+  const listed = Math.max(1, ...written.map((row) => row.names.length));
+  const most = metadata.classes ? listed : Math.min(listed, Math.max(3, Math.round(height / (7 * size))));
+  const rows = Math.max(1, Math.min(most, Math.floor(left / (LEAST_CANDIDATE * size))));
+  const row = Math.min(CANDIDATE * size, (7.2 * size) / rows, Math.max(LEAST_CANDIDATE * size, left / rows));
+  answering.bands -= rows * row;
+  Object.assign(lay, { mostRows: rows, answerRow: row });
 }
 
 // The heights of one stack, from the bottom up: { chips, levels: [y at which level k begins], bands: [{ top, bottom, open }],

@@ -134,7 +134,7 @@ export class Picture {
 
   marksLegend(beat) {
     const lines = [say("Lines: attention weights."), say("Lines: attention")];
-    if (this.run.decisiveHere(beat)) return [say("Amber: speaks for the class."), ...lines];
+    if (this.run.decisiveHere(beat)) return [say("Amber: raises the class’s probability."), ...lines];
     if (!this.unitsDrawn) return lines;
     // The bars at the top are probabilities.
     const { shown: count, units } = this.model.stack(beat.stack);

@@ -1,7 +1,7 @@
 // Buttons, slider and keys that move the picture from beat to beat, and the clock that plays it.
 
 import { button, make } from "../../toolkit/elements.js";
-import { OWN_KEYS } from "../../toolkit/keys.js";
+import { isForFigure, stepTo } from "../../toolkit/keys.js";
 import { say } from "../../toolkit/words.js";
 import { durationOf } from "./beats.js";
 import { kindText } from "./captions.js";
@@ -174,18 +174,15 @@ export class Player {
   }
 
   onKey(event) {
-    if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
-    const inside = event.composedPath()[0];
-    if (inside.closest?.(OWN_KEYS) || (event.key === " " && inside.closest?.("button"))) return;
-    if (this.key(event.key)) event.preventDefault();
+    const isPress = event.key === " " && event.composedPath()[0].closest?.("button");
+    if (isForFigure(event) && !isPress && this.key(event.key)) event.preventDefault();
   }
 
   key(name) {
-    const places = { ArrowLeft: this.run.at - 1, ArrowRight: this.run.at + 1, Home: 0, End: this.last };
+    const to = stepTo(name, this.run.at, this.last);
     if (name === " ") this.toggle();
-    else if (name in places) this.go(places[name]);
-    else return false;
-    return true;
+    else if (to !== undefined) this.go(to);
+    return name === " " || to !== undefined;
   }
 
   toggle() {

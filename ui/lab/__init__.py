@@ -1,1 +1,0 @@
-"""Parts that two or three pages of the laboratory share."""

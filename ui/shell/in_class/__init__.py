@@ -1,1 +1,0 @@
-"""A class on every page: the bars of students and instructor, and what a session remembers of it."""
