@@ -5,7 +5,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer.layers.gradient_step import TrainingStep, training_step
 from ui.page.page import Page
 from ui.shell import choice
-from ui.words.texts import Marked, common, common_md, without_pictures
+from ui.words.texts import Marked, common, common_md
 
 _RATES = (0.0001, 0.001, 0.01, 0.1)
 
@@ -20,9 +20,10 @@ def take_step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> TrainingS
             help=common("training_step.rate_help") if optimizer == "sgd" else None, width=260,
         )  # fmt: skip
         if config.n_classes:
-            names, own = [without_pictures(each) for each in config.class_names], without_pictures(p.trace.text)
-            owner = (p.checkpoint.fingerprint, p.sentence)
-            named = choice.buttons(common("training_step.class"), names, own, key="training class", owner=owner)
+            names, owner = config.class_names, (p.checkpoint.fingerprint, p.sentence)
+            named = choice.buttons(
+                common("training_step.class"), names, p.trace.text, key="training class", owner=owner
+            )
             more["label"] = names.index(named)
     if config.fills_blanks:  # without a blank, it predicts the followed token
         more["masked"] = min(p.focus.token, len(_typed(p)) - 1)

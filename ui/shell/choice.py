@@ -24,7 +24,7 @@ from ui.server.streamlit_private import runs_a_fragment
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.presentation.presenter import room_width
-from ui.words.texts import common, quote
+from ui.words.texts import as_plain, common, quote
 
 # Former names of options, in addresses that people may have kept.
 FORMER = {
@@ -161,8 +161,12 @@ def select_slider(label: str, options: Sequence[Any], default: Any, *, key: str,
 
 
 def buttons(label: str, options: Sequence[Any], default: Any, *, key: str, pills: bool = False, **more: Any) -> Any:
-    """Draw a row of buttons, one of which is chosen; the address contains the option itself."""
+    """Draw a row of buttons, one of which is chosen; the address contains the option itself.
+
+    Labels of buttons are Markdown. Options may come from a checkpoint, so they are shown as plain text by default.
+    """
     row = st.pills if pills else st.segmented_control
+    more = {"format_func": lambda option: as_plain(str(option))} | more
     return _choose(row, label, options, default, key=key, required=True, **more)
 
 

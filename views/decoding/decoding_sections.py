@@ -58,7 +58,7 @@ from ui.shell.fragments import fragment
 from ui.shell.openings import trained_on
 from ui.show.figures import show_figure
 from ui.words.model_terms import logits_formula, next_sentence_line
-from ui.words.texts import Marked, as_plain, code, filled, listed, page_texts, slider_format, without_pictures
+from ui.words.texts import Marked, as_plain, code, filled, listed, page_texts, slider_format
 from ui.words.word_diff import marked_text
 
 OFFERED = ("step", "strategies", "tree", "alignment")
@@ -620,7 +620,7 @@ def classify(p: Page) -> None:
     )
     if found is None:  # stopped
         return
-    names, best = [without_pictures(name) for name in found.class_names], found.predicted
+    names, best = found.class_names, found.predicted
     line = p.md("class_line", count=len(names), name=names[best], probability=found.probabilities[best])
     st.markdown(line + uncertainty_note(p))
     if told := trained_on(p.focus.checkpoint):
