@@ -23,6 +23,7 @@ from ui.shell.focus import MAX_PADS, Focus
 from ui.shell.guidance.lesson_fields import Fields
 from ui.shell.guidance.regions import NAME, PAGE
 from ui.shell.navigation import GROUPS
+from ui.words.once_a_run import once_a_run
 
 LESSONS = REPOSITORY / "lessons"
 FALLBACK = "en"
@@ -113,15 +114,6 @@ class Lesson:
     ends_on: str = "lessons"
 
 
-def read_lesson(path: Path) -> Lesson:
-    """Read the lesson of one file.
-
-    Raises:
-        ValueError: If it is invalid; the message names the file, the step and the field.
-    """
-    return _read(path, path.stat().st_mtime_ns)
-
-
 def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
     """Return all lessons in one language, and a sentence for every file that cannot be read.
 
@@ -129,7 +121,25 @@ def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tu
     are left out in the installed program.
     """
     folder = folder or LESSONS
-    missing = [name for name in IN_THE_REPOSITORY if not (REPOSITORY / "checkpoints" / name).is_dir()]
+    return _lessons(folder, language, state_of(folder))
+
+
+@once_a_run
+def state_of(folder: Path) -> tuple[frozenset[str], frozenset[tuple[str, int]]]:
+    """Return the checkpoints that are missing, and the files of a folder of lessons with their times.
+
+    Lessons are read again only after it has changed.
+    """
+    missing = frozenset([name for name in IN_THE_REPOSITORY if not (REPOSITORY / "checkpoints" / name).is_dir()])
+    files = [path for path in folder.rglob("*.toml") if path.exists()]  # a link may lead nowhere
+    return missing, frozenset([(str(path), path.stat().st_mtime_ns) for path in files])
+
+
+@lru_cache(maxsize=16)
+def _lessons(
+    folder: Path, language: str, state: tuple[frozenset[str], frozenset[tuple[str, int]]]
+) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
+    missing, _files = state
     paths: dict[str, list[Path]] = {}
     for spoken in dict.fromkeys((language, FALLBACK)):
         for path in sorted((folder / spoken).glob("*.toml")):
@@ -158,8 +168,12 @@ def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = No
     return exact or next((lesson for lesson in found if rest and lesson.name.partition("-")[2] == rest), None)
 
 
-@lru_cache(maxsize=128)
-def _read(path: Path, _changed: int) -> Lesson:
+def read_lesson(path: Path) -> Lesson:
+    """Read the lesson of one file.
+
+    Raises:
+        ValueError: If it is invalid; the message names the file, the step and the field.
+    """
     where = f"lessons/{path.parent.name}/{path.name}"
     if (size := path.stat().st_size) > LONGEST_FILE:
         raise MessageError(f"{where} has {size:,} bytes; a lesson has at most {LONGEST_FILE:,}")

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 
 from transformer.disk.plain_files import parse_toml, read_plain_text
 from transformer.errors import MessageError, text_of
 from ui.shell.guidance.lesson_fields import Fields
-from ui.shell.guidance.lessons import FALLBACK, LESSONS, LONGEST_FILE, MOST, Lesson, Step, find_lesson, lessons
+from ui.shell.guidance.lessons import (
+    FALLBACK,
+    LESSONS,
+    LONGEST_FILE,
+    MOST,
+    Lesson,
+    Step,
+    find_lesson,
+    lessons,
+    state_of,
+)
 from ui.shell.navigation import page_names
 from ui.words.texts import languages
 
@@ -21,7 +33,13 @@ def routes(language: str = FALLBACK) -> tuple[tuple[Lesson, ...], tuple[str, ...
 
     A route whose steps are not all there is left out: some lessons are only in the repository.
     """
-    path = LESSONS / "routes.toml"
+    return _routes(LESSONS / "routes.toml", language, tuple(page_names()), state_of(LESSONS))
+
+
+@lru_cache(maxsize=16)
+def _routes(
+    path: Path, language: str, pages: tuple[str, ...], _state: object
+) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
     try:
         found = parse_toml(read_plain_text(path, LONGEST_FILE)).get("route", [])
         if not isinstance(found, list):
@@ -34,7 +52,7 @@ def routes(language: str = FALLBACK) -> tuple[tuple[Lesson, ...], tuple[str, ...
     made, problems = [], []
     for number, values in enumerate(found, 1):
         try:
-            made.append(_route(values, f"{path.name}, route {number}", parts, language))
+            made.append(_route(values, f"{path.name}, route {number}", parts, language, pages))
         except ValueError as error:
             problems.append(text_of(error))
         except LookupError:
@@ -42,7 +60,9 @@ def routes(language: str = FALLBACK) -> tuple[tuple[Lesson, ...], tuple[str, ...
     return tuple(made), tuple(problems)
 
 
-def _route(values: object, where: str, parts: Mapping[str, tuple[Step, ...]], language: str) -> Lesson:
+def _route(
+    values: object, where: str, parts: Mapping[str, tuple[Step, ...]], language: str, pages: Sequence[str]
+) -> Lesson:
     """Return a route.
 
     Raises:
@@ -56,7 +76,7 @@ def _route(values: object, where: str, parts: Mapping[str, tuple[Step, ...]], la
     places = [_PLACE.fullmatch(place) for place in route.texts("steps", _PLACE.fullmatch, ", not a list of steps")]
     steps = tuple(parts[place[1]][int(place[2]) - 1] for place in places)
     ends_on = route.text("ends_on", Lesson.ends_on)
-    if not steps or ends_on not in page_names():
+    if not steps or ends_on not in pages:
         raise LookupError(f"{where} has no steps, or ends on no page")
     return Lesson(route.text("name"), *said, route.number("minutes", 1, MOST, ", not a number"), steps, ends_on)
 
