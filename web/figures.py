@@ -133,7 +133,7 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         "words": dict(words),
         "language": language(),
     }
-    page = text_for(page_text("attention"), run.checkpoint.config)
+    page = text_for("attention", run.checkpoint.config)
     facts = {name: _FORMAT.sub("}", page[name]) for name in _FACTS}
     if run.checkpoint.config.reads_images:
         facts |= {name: common(f"picture.{name}", name="{name}") for name in ("patch", "empty_patch")}

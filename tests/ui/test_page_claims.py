@@ -91,7 +91,7 @@ def test_what_to_look_for_speaks_of_no_part_that_the_model_lacks(path: Path) -> 
     lacks += [] if config.has_encoder and config.has_decoder else ["cross-attention", "translation"]
     lacks += ["LayerNorm"] if getattr(config, "rms_norm", False) else []
     for name in sorted(path.parent.name for path in (ROOT / "views").glob("*/en.toml")):
-        for sentence in text_for(page_text(name), config).look_for_of(traits_of(config)):
+        for sentence in text_for(name, config).look_for_of(traits_of(config)):
             found = [word for word in lacks if re.search(rf"\b{word}\b", sentence)]
             assert not found, f"{name}: {found} in {sentence!r}"
 

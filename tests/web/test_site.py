@@ -378,7 +378,7 @@ def test_a_digit_is_read_aloud_drawn_and_read(site: Site) -> None:
     site.open("?checkpoint=vit-digits&language=en")
     checkpoint = transformer.load(CHECKPOINTS / "vit-digits")
     field = site.page.get_by_role("textbox", name="Image")
-    image, text = field.input_value(), text_for(page_text("attention"), checkpoint.config)
+    image, text = field.input_value(), text_for("attention", checkpoint.config)
     figures_agree(site, checkpoint, image, None)
     view = transformer.trace(checkpoint, image).attention("encoder", 0, "self")
     for row in range(len(view.query)):

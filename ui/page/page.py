@@ -70,7 +70,7 @@ from ui.shell.sidebar import sidebar
 from ui.shell.strip import is_chosen, token_strip
 from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
-from ui.words.texts import PageText, as_plain, common, page_text, problem_text
+from ui.words.texts import PageText, as_plain, common, problem_text
 
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
@@ -101,7 +101,7 @@ class Page(Kit):
     @once
     def text(self) -> PageText:
         """Texts of ``views/<name>/en.toml``, for this kind of model and output."""
-        return text_for(page_text(self.name), readable_config(self.focus.checkpoint))
+        return text_for(self.name, readable_config(self.focus.checkpoint))
 
     @property
     def reads_pictures(self) -> bool:

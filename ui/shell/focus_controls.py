@@ -25,7 +25,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import Focus, start_of
 from ui.shell.openings import is_ready
-from ui.words.texts import PageText, common, model_sentences, quote
+from ui.words.texts import PageText, common, model_sentences, page_text, quote
 
 Changes = Callable[[Any], Mapping[str, object]]
 
@@ -103,14 +103,14 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
     return frozenset((work_of(config), config.positions, config.norm, *picture, *more))
 
 
-def text_for(text: PageText, config: ModelConfig | None) -> PageText:
+def text_for(name: str, config: ModelConfig | None) -> PageText:
     """Return a page's text with the replacements that a model needs ([of_classes], …).
 
     [of_blanks] is for models that predict masked words, [of_pictures] for every model that reads images, [of_images]
     for those whose images are files.
     """
     if config is None:
-        return text
+        return page_text(name)
     kinds = {
         "of_classes": bool(config.n_classes),
         "of_blanks": config.fills_blanks,
@@ -118,7 +118,7 @@ def text_for(text: PageText, config: ModelConfig | None) -> PageText:
         "of_vectors": config.encodes_sentences,
         "of_images": config.reads_images and config.is_guest,
     }
-    return text.instead(*[name for name, is_one in kinds.items() if is_one])
+    return page_text(name, *[table for table, is_one in kinds.items() if is_one])
 
 
 def selectors(

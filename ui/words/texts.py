@@ -161,13 +161,13 @@ def take_language_from(source: Callable[[], str]) -> None:
     _language_of_run = source
 
 
-def page_text(name: str) -> PageText:
-    """Return the text of one page.
+def page_text(name: str, *tables: str) -> PageText:
+    """Return the text of one page, with those of its ``tables`` instead of its own (``PageText.instead``).
 
     Raises:
         ValueError: If the title, the question or one of three ``look_for`` sentences is missing.
     """
-    return _page_text(ROOT, name, language())
+    return _page_text(ROOT, name, language(), *tables)
 
 
 def page_texts(name: str) -> tuple[PageText, ...]:
@@ -176,8 +176,9 @@ def page_texts(name: str) -> tuple[PageText, ...]:
 
 
 @cache
-def _page_text(root: Path, name: str, code: str) -> PageText:
-    return PageText(name, read_texts(root, name, code), code)
+def _page_text(root: Path, name: str, code: str, *tables: str) -> PageText:
+    text = PageText(name, read_texts(root, name, code), code)
+    return text.instead(*tables) if tables else text
 
 
 def common(key: str, **values: object) -> str:

@@ -18,6 +18,7 @@ from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.runs.trace_files import trace_to_bytes
 from transformer.text.tokenizer import BLANK
 from ui.compute.loading import checkpoint_names
+from ui.compute.store import store
 from ui.page.page import Page
 from ui.sections.uncertain_output import uncertain_output
 from ui.shell.focus import opening_focus
@@ -30,7 +31,7 @@ from ui.shell.openings import trained_on
 from ui.shell.picture import show_picture
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.model_terms import next_sentence_line
-from ui.words.texts import Marked, as_plain, common, language, page_text, plain_word
+from ui.words.texts import Marked, as_plain, common, language, plain_word
 from views.overview.model_diagram import model_diagram
 
 TOUR = "tour"  # in lessons/routes.toml
@@ -43,14 +44,14 @@ _FACTORS, _LAST = 8, 2  # of the formula: most of them, and how many end a short
 
 def answer(p: Page) -> None:
     """Show the output, large; and the image that the model reads, unless the figure below draws it."""
-    found, pair = _answer(p), next_sentence(p.trace)
+    found, pair, expects = _answer(p), next_sentence(p.trace), _expects(p)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
         if p.reads_files:
             show_picture(p.focus.sentence, p.checkpoint.config)
         with st.container(gap=None):
-            st.caption(_introduction(p, found, pair))
-            st.markdown(f"{'####' if len(found.text) < 64 else ''} {_output(p, found, pair)}")
-            if _expects(p):
+            st.caption(_introduction(p, found, is_no_text=expects or _is_class_of_pair(found, pair)))
+            st.markdown(f"{'####' if len(found.text) < 64 else ''} {_output(p, found, pair, expects=expects)}")
+            if expects:
                 p.say("expects", small=True)
             if told := trained_on(p.focus.checkpoint):
                 st.caption(as_plain(told))
@@ -78,9 +79,8 @@ def _is_class_of_pair(found: Answer, pair: NextSentenceAnswer | None) -> bool:
     return pair is not None and not found.parts
 
 
-def _introduction(p: Page, found: Answer, pair: NextSentenceAnswer | None) -> str:
+def _introduction(p: Page, found: Answer, *, is_no_text: bool) -> str:
     """Return a sentence on what the model does and, if its output is uncertain, on how probable that is."""
-    is_no_text = _is_class_of_pair(found, pair) or _expects(p)
     work = "classifier" if is_no_text else work_of(p.checkpoint.config)
     written = p.md("forced") if p.trace.forced else p.md(f"answers.{work}")
     if p.masked is not None:
@@ -95,7 +95,7 @@ def _introduction(p: Page, found: Answer, pair: NextSentenceAnswer | None) -> st
     return p.md("unsure", written=written, probability=uncertain[0])
 
 
-def _output(p: Page, found: Answer, pair: NextSentenceAnswer | None) -> str:
+def _output(p: Page, found: Answer, pair: NextSentenceAnswer | None, *, expects: bool) -> str:
     """Return the output as Markdown; of a sentence with blanks, only what fills them is coloured."""
     output = found.text
     if _is_class_of_pair(found, pair):
@@ -104,7 +104,7 @@ def _output(p: Page, found: Answer, pair: NextSentenceAnswer | None) -> str:
         output = p.words("vector", width=p.checkpoint.config.d_model)
     elif p.checkpoint.config.fills_blanks and (filled := colour_blanks(p.sentence, [t.display for t in found.parts])):
         return filled
-    empty = p.text["empty_answer"] if _expects(p) else common("effect.empty")
+    empty = p.text["empty_answer"] if expects else common("effect.empty")
     return f":primary[{_one_line(output) or empty}]"
 
 
@@ -198,15 +198,18 @@ def next_pages(p: Page) -> None:
         if name in existing:
             with st.container(gap=None):
                 st.page_link(existing[name], label=f"**{existing[name].title}**")
-                st.caption(text_for(page_text(name), p.checkpoint.config).question)
+                st.caption(text_for(name, p.checkpoint.config).question)
 
 
 def size(p: Page) -> None:
     """Show how many numbers were learned and computed, and offer the whole trace."""
     st.markdown(f"#### {p.text['size']}")
+    computed, learned = store.get(
+        p.run, "numbers", lambda: (p.trace.activations.n_numbers, p.checkpoint.model.n_parameters)
+    )
     with st.container(horizontal=True):
-        st.metric(p.text["numbers"], whole(p.trace.activations.n_numbers), help=p.md("numbers_help"))
-        st.metric(p.text["parameters"], whole(p.checkpoint.model.n_parameters), help=p.md("parameters_help"))
+        st.metric(p.text["numbers"], whole(computed), help=p.md("numbers_help"))
+        st.metric(p.text["parameters"], whole(learned), help=p.md("parameters_help"))
     st.download_button(
         p.text["whole_trace"],
         data=lambda: trace_to_bytes(p.trace),  # megabytes, created only on request
