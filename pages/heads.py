@@ -6,7 +6,8 @@ from ui.page.page import page
 from views.heads import heads_sections as sections
 
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
-    views, here, corpus, scope = sections.attention_views(p), sections.roles_here(p), None, "sentence"
+    views, corpus, scope = sections.attention_views(p), None, "sentence"
+    here = sections.roles_here(p, views)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="heads first row"):
         claim = st.container()
         if not p.reads_pictures:

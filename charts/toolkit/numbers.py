@@ -47,9 +47,7 @@ def percent(share: float, *, decimals: int = 0) -> str:
 
 def in_percent(written: str) -> str:
     """Add the percent sign to a number of this module, as the language writes it."""
-    from babel.numbers import format_percent
-
-    return format_percent(0, locale=_locale(_language())).replace("0", written)
+    return _zero_percent(_language()).replace("0", written)
 
 
 def latex_notation(written: str) -> str:
@@ -78,6 +76,13 @@ def _signs(language: str) -> tuple[str, str]:
 
     locale = _locale(language)
     return get_decimal_symbol(locale), get_group_symbol(locale)
+
+
+@lru_cache(maxsize=64)
+def _zero_percent(language: str) -> str:
+    from babel.numbers import format_percent
+
+    return format_percent(0, locale=_locale(language))
 
 
 def _locale(language: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import entry_points
 from typing import ClassVar
 from unicodedata import category
@@ -92,7 +93,7 @@ class AttentionView:
         """Share of every row that goes to ``sinks``, i.e. special tokens and punctuation: [head, query]."""
         return self.weights[:, :, self.sinks].sum(axis=-1)
 
-    @property
+    @cached_property
     def sinks(self) -> np.ndarray:
         """Mask of the keys, [key]: special tokens except blanks, and separate punctuation."""
         return np.array([token.is_sink or stands_alone(self.key, token.index) for token in self.key], dtype=bool)

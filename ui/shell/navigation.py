@@ -49,7 +49,7 @@ class Entry:
 
     def lacks(self, config: ModelConfig) -> str:
         """Return the name of the text, ``common("problem.…")``, on why a page cannot show a model, or ""."""
-        if config.reads_images and "image" not in self.reads:
+        if "image" not in self.reads and config.reads_images:
             return "needs_text"
         if self.of_output and config.encodes_sentences:
             return "no_image_words" if config.reads_images else "no_words"
@@ -94,6 +94,7 @@ def pages() -> dict[str, StreamlitPage]:
     return {name: copy(page) for name, page in made.items()}
 
 
+@once_a_run
 def pages_of(config: ModelConfig) -> dict[str, StreamlitPage]:
     """Return the existing pages that show something of a model."""
     return {name: page for name, page in pages().items() if not ENTRIES[name].lacks(config)}

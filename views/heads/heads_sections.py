@@ -132,7 +132,7 @@ def tests_of(p: Page, head: HeadRole) -> Marked:
 def group_of(p: Page, head: HeadRole) -> str:
     """Return what the legend calls a head's role, whatever its offset."""
     if not is_tested(head):
-        return p.words(f"role.{head.role}.title")
+        return p.text["role"][head.role]["title"]
     return _whatever_offset(p, head.strongest)
 
 
@@ -222,11 +222,12 @@ def row_labels(p: Page, view: AttentionView) -> Sequence[str]:
 
 def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[HeadRole], *, order: str, stretch: bool) -> None:
     """Draw the selected head large and all heads small; a click selects a head on all pages."""
-    clear = sorted(
-        (head for head in heads if role_of(head) != "none"), key=lambda head: (role_of(head) in IDLE, -strength(head))
-    )
-    found = {place_of(head): words_of(p, views[head.layer], head) for head in heads}
-    count = Counter(group_of(p, head) for head in clear).most_common()
+    at = {place_of(head): head for head in heads}
+    roles = {place: role_of(head) for place, head in at.items() if role_of(head) != "none"}
+    clear = sorted(roles, key=lambda place: (roles[place] in IDLE, -strength(at[place])))
+    found = {place: words_of(p, views[head.layer], head) for place, head in at.items()}
+    group = {place: group_of(p, at[place]) for place in clear}
+    count = Counter(group.values()).most_common()
     colours = {name: COLOURS[min(place, len(COLOURS) - 1)] for place, (name, _) in enumerate(count)}
     groups = [(p.words("group_count", name=name, count=n), colours[name]) for name, n in count]
     if len(groups) > len(COLOURS):
@@ -234,9 +235,9 @@ def show_maps(p: Page, views: Sequence[AttentionView], heads: Sequence[HeadRole]
         groups[len(COLOURS) - 1 :] = [(p.words("group_count", name=p.words("group_others"), count=rest), COLOURS[-1])]
     draw(
         p, views, {place: words for place, (words, _) in found.items()},
-        colours={place_of(head): colours[group_of(p, head)] for head in clear},
+        colours={place: colours[name] for place, name in group.items()},
         groups=groups,
-        clear=[place_of(head) for head in clear],
+        clear=clear,
         marked={place: cell for place, (_, cell) in found.items()},
         faded=p.words("faded", count=len(heads) - len(clear)),
         order=in_order(heads, order),
@@ -336,15 +337,17 @@ def table(p: Page, views: Sequence[AttentionView], heads: Sequence[HeadRole]) ->
         weights = {
             (view.layer, head): view.weights[head, row, column] for view in views for head in range(view.n_heads)
         }
-    measured = [name for name in (*FIRST_MEASURES, *ROLES) if any(_is_known(head.scores, name) for head in heads)]
-    tests = [name for name in MEASURES if any(is_tested(head) and name in head.measures for head in heads)]
+    known = {name for head in heads for name, score in head.scores.items() if not math.isnan(score)}
+    counted = {name for head in heads if is_tested(head) for name in head.measures}
+    measured = [name for name in (*FIRST_MEASURES, *ROLES) if name in known]
+    tests = [name for name in MEASURES if name in counted]
     columns = {name: p.words("column_test", test=_whatever_offset(p, name)) for name in tests}
     names = {name: p.text["measure"].get(name) or p.text["role"][name]["name"] for name in measured}
     rows = [
         {
             "layer": head.layer,
             "head": head.head,
-            "role": p.words(f"role.{head.role}.name"),
+            "role": p.text["role"][head.role]["name"],
             "score": head.score,
             **({"consistency": head.consistency} if many else {}),
             **({pair: weights[place_of(head)]} if pair else {}),
@@ -373,9 +376,9 @@ def show_definitions(p: Page, views: Sequence[AttentionView]) -> None:
     p.code()
 
 
-def roles_here(p: Page) -> tuple[HeadRole, ...]:
+def roles_here(p: Page, views: Sequence[AttentionView]) -> tuple[HeadRole, ...]:
     """Return the roles of all heads of this kind in this sentence."""
-    number = sum(view.n_heads for view in attention_views(p)[: p.focus.layer]) + p.focus.head
+    number = sum(view.n_heads for view in views[: p.focus.layer]) + p.focus.head
     return p.calc(
         roles_in, p.trace, p.focus.stack, p.focus.kind, name="roles", shows=(f"[{number}].role", f"[{number}].scores")
     )
@@ -383,12 +386,8 @@ def roles_here(p: Page) -> tuple[HeadRole, ...]:
 
 def attention_views(p: Page) -> list[AttentionView]:
     """Return the attention of this kind, one view for each layer."""
-    stack, kind = p.focus.stack, p.focus.kind
-    return [p.trace.attention(stack, layer, kind) for layer in range(p.trace.n_layers(stack))]
-
-
-def _is_known(scores: Mapping[str, float], name: str) -> bool:
-    return not math.isnan(scores.get(name, math.nan))
+    trace, stack, kind = p.trace, p.focus.stack, p.focus.kind
+    return [trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))]
 
 
 def _score(head: HeadRole, test: str) -> float:
