@@ -52,7 +52,7 @@ SAID: dict[str, str | None] = {
     "shards: a tensor is in two": "twice",
     "shards: one is cut off": "model-00001-of-00002.safetensors",
     "shards: one named: '../secret.safetensors'": "secret",
-    "hf-gpt2: {'n_layer': 1}": "a layer that config.json does not have",
+    "hf-gpt2: {'n_layer': 1}": "a layer that the config does not have",
     "hf-mistral: {'sliding_window': -3}": "cannot be shown",
     "hf-llama: {'num_key_value_heads': 3}": "share 3 heads of keys",
     "hf-llama: {'rope_parameters': {'rope_type': 'su', 'factor': 2.0, 'rope_theta': 10000.0}}": "longrope",

@@ -62,7 +62,7 @@ class WatchedFile:
         try:
             self._content = open_plain(path)
         except (OSError, ValueError) as error:
-            raise unreadable(path, text_of(error)) from error
+            raise CheckpointError(text_of(error)) from error
         self.close = weakref.finalize(self, self._content.close)
         self._state = self._current_state()
         self.size = self._state[0]

@@ -46,8 +46,8 @@ def bounded_build(n_numbers: int = 0) -> Iterator[None]:
             yield
     except _TooMuch as error:
         raise CheckpointError(
-            f"config.json asks for a network of more than {MOST_MODULES:,} modules, or one that takes more "
-            f"than {seconds:.0f} seconds of processor time to build"
+            f"the network has more than {MOST_MODULES:,} modules, or takes more than {seconds:.0f} seconds of "
+            "processor time to build"
         ) from error
     finally:
         _n_left.reset(token)

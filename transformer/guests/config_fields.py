@@ -19,8 +19,8 @@ _ROTARY = ("rope_scaling", "rope_parameters")
 
 
 def wrong_field(name: str, value: object, expected: str) -> CheckpointError:
-    """Return the error for a field of a ``config.json`` whose value cannot be used."""
-    return CheckpointError(f"config.json says {name} {repr(value)[:80]}; expected {expected}")
+    """Return the error for a field whose value cannot be used; ``guest_config`` adds the name of the file."""
+    return CheckpointError(f"{name} is {repr(value)[:80]}; expected {expected}")
 
 
 def check_fields(fields: Mapping[str, object], rotary_types: Collection[str]) -> None:

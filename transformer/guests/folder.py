@@ -21,9 +21,7 @@ def read_json(file: Path) -> dict:
     """Return the JSON object in ``file``. Raises ``CheckpointError`` if it contains none."""
     try:
         return json_object(file)
-    except OSError as error:
-        raise CheckpointError(f"{file} is not valid JSON: {text_of(error)}") from error
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise CheckpointError(text_of(error)) from error
 
 

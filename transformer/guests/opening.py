@@ -137,6 +137,11 @@ def _config(path: Path, fields: dict) -> GuestConfig:
             "shown. Open its language model alone (a folder whose config.json names a class that ends in "
             "ForCausalLM), or a model that reads text or images only; docs/guests.md lists some"
         )
+    if {"encoder", "decoder"} <= theirs.sub_configs.keys():
+        raise CheckpointError(
+            f"architectures {named!r} has one config for its encoder and another for its decoder, which cannot be "
+            "shown. Open a model with a single config; docs/guests.md lists some"
+        )
     if two_stacks and stacks != "encoder-decoder":
         ends = " or ".join(task for task, kinds in _TASKS.items() if kinds == "encoder-decoder")
         raise wrong_field("architectures", named, f"a class that ends in {ends}, for its encoder and decoder")

@@ -126,8 +126,8 @@ def check_layers_fit(folder: Path, names: Iterable[str], unread: Iterable[str], 
     for name in unread:
         if re.search(r"\d", name) and not patterns.isdisjoint(map(_pattern, (name, f"{prefix}.{name}"))):
             raise CheckpointError(
-                f"{folder} does not fit its config.json: it holds {name[:200]}, which belongs to a layer that "
-                "config.json does not have"
+                f"{folder} does not fit its config.json: it holds {name[:200]}, which belongs to a layer that the "
+                "config does not have"
             )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from transformer.attribution.direct_logit_attribution import attribute
 from transformer.disk.plain_files import read_plain
-from transformer.errors import InputError, text_of
+from transformer.errors import InputError, MessageError, text_of
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.head_roles import HeadRole, head_roles, summarise
 from transformer.interventions.activation_patching import (
@@ -161,7 +161,11 @@ def read_lines(path: str | Path) -> tuple[Line, ...]:
     """
     path = Path(path)
     try:
-        text = as_text(read_plain(path, MOST_BYTES)).removeprefix("\ufeff")
+        raw = read_plain(path, MOST_BYTES)
+    except (MessageError, OSError) as error:
+        raise InputError(text_of(error)) from error
+    try:
+        text = as_text(raw).removeprefix("\ufeff")
         first = text.lstrip().partition("\n")[0].lower()
         separator = max(_SEPARATORS, key=first.count)
         names = {name.strip().strip('"') for name in first.split(separator)}
@@ -171,7 +175,7 @@ def read_lines(path: str | Path) -> tuple[Line, ...]:
             found = tuple(Line(at, line.strip()) for at, line in enumerate(text.splitlines(), 1) if line.strip())
         if not found:
             raise InputError(f"write one prompt per line, or a table with the columns {', '.join(COLUMNS)}.")
-    except (csv.Error, ValueError, OSError) as error:
+    except (csv.Error, ValueError) as error:
         raise InputError(f"{path} cannot be read: {text_of(error)}") from error
     return found
 

@@ -40,10 +40,8 @@ def read_trace(path: str | Path) -> Trace:
     """
     try:
         raw = read_plain(Path(path), MAX_BYTES)
-    except OSError as error:
-        raise TraceFileError(f"{path} cannot be read: {error.strerror}") from error
-    except MessageError as error:
-        raise TraceFileError(f"{path} cannot be read: {text_of(error)}") from error
+    except (OSError, MessageError) as error:
+        raise TraceFileError(text_of(error)) from error
     return trace_from_bytes(raw, name=str(path))
 
 

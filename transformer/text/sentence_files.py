@@ -40,7 +40,7 @@ def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
     try:
         sentences = split_sentences(as_text(read_plain(path)))
     except MessageError as error:
-        raise InputError(f"{path} cannot be read: {text_of(error)}") from error
+        raise InputError(text_of(error)) from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{path} is not UTF-8 text ({text_of(error)}); save it as UTF-8, one sentence per line."

@@ -170,7 +170,7 @@ def test_lines_are_read_in_every_form(name: str, content: str, lines: tuple[Line
         (b"clean,clean\na,b\n", "once"),
         (b"clean,answer\nWhen Mary, too, gave,John\n", "line 2"),
         (b'clean\n"' + b"x" * 200_000 + b'"\n', "field"),
-        (b"x" * (MOST_BYTES + 1), "cannot be read"),
+        (b"x" * (MOST_BYTES + 1), "1,000,000 bytes"),
     ],
 )
 def test_what_is_no_batch_is_refused_in_a_sentence(content: bytes, word: str, tmp_path: Path) -> None:

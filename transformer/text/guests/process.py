@@ -42,7 +42,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
         except MemoryError:
             os._exit(1)
         except BaseException as error:  # a panic of the tokenizers library is not an Exception
-            answer = {"problem": (str(error) or type(error).__name__).strip().split("\n")[0][:300]}
+            answer = {"problem": " ".join((str(error) or type(error).__name__).split())[:300]}
         _limit_time(0)
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
