@@ -62,8 +62,8 @@ def attention_map(
     """Draw one head with exact weights; a layer or head that is not given is chosen in the figure.
 
     Args:
-        weights: An ``AttentionView`` or several, or arrays of any framework: [head, query, key], [layer, head, query,
-            key], or one per layer, as ``output_attentions`` returns them.
+        weights: An ``AttentionView`` or several, or arrays of any framework: [head, query, key], or a sequence with
+            one per layer, as ``output_attentions`` returns them.
         tokens: Texts of the tokens, for arrays.
         key_tokens: Texts of the keys, for cross-attention.
         allowed: Mask, [query, key] or [layer, query, key]; by default a key is masked where all heads of a layer give

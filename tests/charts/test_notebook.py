@@ -65,7 +65,7 @@ def test_a_view_shows_all_its_heads(causal_view) -> None:
 
 def test_arrays_and_tokens_are_enough_for_every_figure() -> None:
     weights = np.tri(4, dtype=np.float32)[None, None] * np.ones((2, 3, 1, 1), dtype=np.float32)
-    weights /= weights.sum(axis=-1, keepdims=True)
+    weights = list(weights / weights.sum(axis=-1, keepdims=True))
     tokens = ["<s>", "Ġcat", "<b>", "</script>"]
     grid = attention_grid(weights, tokens)
     assert [(tile["layer"], tile["head"]) for tile in grid.metadata["tiles"]] == [
@@ -78,8 +78,8 @@ def test_arrays_and_tokens_are_enough_for_every_figure() -> None:
     assert {tile["layer"] for tile in one_layer.metadata["tiles"]} == {1}
     exact = attention_map(weights, tokens, layer=1, head=2)
     assert exact.metadata["kind"] == "map" and exact.metadata["title"] == "decoder self-attention, layer 1, head 2"
-    np.testing.assert_array_equal(exact.arrays["values"], weights[1, 2])
-    assert attention_map(weights[0, :1], tokens).metadata["kind"] == "map"  # there is only one head
+    np.testing.assert_array_equal(exact.arrays["values"], weights[1][2])
+    assert attention_map(weights[0][:1], tokens).metadata["kind"] == "map"  # there is only one head
     assert attention_lines(weights, tokens, layer=1).metadata["title"] == "decoder self-attention, layer 1"
 
 
@@ -94,7 +94,7 @@ def test_a_call_that_leaves_something_out_says_what(causal_view) -> None:
         attention_map(causal_view.weights)
     with pytest.raises(ValueError, match="own tokens and mask"):
         attention_grid([causal_view], causal_view.query)
-    weights = np.full((2, 3, 1, 1), 1.0)
+    weights = list(np.full((2, 3, 1, 1), 1.0))
     with pytest.raises(ValueError, match="2 layers; choose one"):
         attention_map(weights, ["a"], head=0)
     with pytest.raises(ValueError, match="no layer 2; the layers are 0, 1"):

@@ -33,10 +33,10 @@ def attention_views(
     The scores of a view are then log w, whose softmax is w: weights determine scores up to one constant per row.
 
     Args:
-        weights: [query, key], [head, query, key], [layer, head, query, key], or a sequence with one array per layer, of
-            PyTorch, NumPy, JAX or any other framework with ``__array__`` or DLPack; or the output of a model of
-            ``transformers`` with one kind of attention. In front of the heads there may be a batch of 1; one array of
-            four axes begins with the layers. Rows may sum to less than 1, as those of models with learned sinks do.
+        weights: A sequence with one array [head, query, key] per layer, or one layer alone, [head, query, key] or
+            [query, key], of PyTorch, NumPy, JAX or any other framework with ``__array__`` or DLPack; or the output of a
+            model of ``transformers`` with one kind of attention. In front of the heads there may be a batch of 1; with
+            it, all layers may be one array. Rows may sum to less than 1, as those of models with learned sinks do.
         tokens: Texts of the query tokens; without ``key_tokens`` also of the key tokens.
         key_tokens: Texts of the key tokens, for cross-attention.
         allowed: [query, key] or [layer, query, key], ``True`` where a query may attend to a key. Without it, a key is
@@ -83,6 +83,11 @@ def _layers(weights: Any) -> list[np.ndarray]:
     array = _as_numbers(weights)
     if array.ndim == 5 and 1 in array.shape[:2]:
         array = array[:, 0] if array.shape[1] == 1 else array[0]
+    elif array.ndim == 4 and len(array) > 1 and not isinstance(weights, Sequence):
+        raise MessageError(
+            f"The weights have shape {array.shape}, whose first axis may be layers or texts. Give list(weights) if it "
+            "is layers, and weights[0] for the first of several texts."
+        )
     return [_heads(layer, index) for index, layer in enumerate(array if array.ndim > 3 and len(array) else [array])]
 
 
@@ -110,8 +115,8 @@ def _heads(given: Any, index: int) -> np.ndarray:
         )
     if layer.ndim != 3 or 0 in shape:
         raise MessageError(
-            f"The weights have shape {shape}; attention weights are [head, query, key] or [layer, head, query, key], "
-            "and no axis is empty."
+            f"The weights have shape {shape}; the attention weights of a layer are [head, query, key], and no axis is "
+            "empty."
         )
     return layer
 
