@@ -193,6 +193,10 @@ def test_an_address_opens_its_step_and_what_is_not_there_is_said(open_app) -> No
     app = open_app("attention", lesson=NAME, lesson_step="99", sentence="We went to the sea.")
     assert LESSON.steps[-1].title in bar(app)
     assert f"There is no task 99 in this lesson (it has {len(LESSON.steps)})" in said(app)
+    last = LESSON.steps[-1]
+    app = open_app(last.page, lesson=NAME, lesson_step="99")  # such an address opens the view of its step
+    assert last.title in bar(app)
+    assert f"There is no task 99 in this lesson (it has {len(LESSON.steps)})" in said(app)
     app = open_app("attention", lesson="no-such **lesson**", sentence="We went to the sea.")
     assert not bar(app) and "There is no lesson 'no-such **lesson**' here" in said(app)
     assert "lesson" not in app.query_params

@@ -43,6 +43,12 @@ def test_a_second_sentence_that_the_page_would_choose_is_not_in_the_address(open
     assert in_address(app, "second") == []
 
 
+@pytest.mark.parametrize(("name", "text"), [("step", "999"), ("step", "two"), ("branches", "99999-1")])
+def test_a_value_that_no_control_reads_is_told_as_any_other(open_app: Open, name: str, text: str) -> None:
+    is_fine(app := open_app("decoding", **{name: text}))
+    assert f"{name}='{text}'" in said(app) and text not in in_address(app, name)
+
+
 @pytest.mark.sample(of=6)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_to_what_is_no_longer_there_says_so_on_every_page(open_app: Open, page: str) -> None:

@@ -395,7 +395,7 @@ def _draw_frame(
     p.focus, lesson, corrections = running_lesson(p.focus)
     by_hand = shared_focus.names_only_a_lesson()
     if by_hand and lesson and lesson.steps[p.focus.lesson_step - 1].page == p.name:
-        open_step(lesson, p.focus.lesson_step)
+        open_step(lesson, p.focus.lesson_step, notes=(*shared_focus.notes(), *corrections))
     p.__dict__.pop("text", None)  # a lesson may have chosen another kind of model
     step = lesson_bar(lesson, p.focus, page=p.name) if lesson else None
     corrections = (*corrections, *_open_checkpoint(p))

@@ -83,9 +83,15 @@ def is_on(key: str, *, default: bool = False, page: str = "") -> bool:
 
 
 def integer(key: str) -> int | None:
-    """Return a choice of at most five digits as a number, or ``None``; it needs no control."""
+    """Return a choice of at most five digits as a number, or ``None``; it needs no control.
+
+    Any other text is corrected.
+    """
     text = value(key)
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None
+    if text.isascii() and text.isdecimal() and len(text) < 6:
+        return int(text)
+    correct(key, ())
+    return None
 
 
 def values(key: str, *, page: str = "") -> tuple[str, ...]:

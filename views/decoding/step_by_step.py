@@ -336,8 +336,7 @@ def _current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
     for key in (_BRANCHES, _CHOSEN):
         page_state.belongs_to(key, identity(p))
     branches = read_branches(choice.value(_BRANCHES), p.checkpoint)
-    if (names := write_branches(branches)) != choice.value(_BRANCHES):
-        choice.put(_BRANCHES, *filter(None, [names]), owner=identity(p))
+    choice.correct(_BRANCHES, tuple(filter(None, [write_branches(branches)])))
     numbers = {0: [], **{number: [] for number in range(1, len(branches) + 1)}}
     chosen = choice.read_option(_CHOSEN, numbers, 0)
     return branches, branches[chosen - 1] if chosen else ORIGINAL

@@ -27,7 +27,7 @@ def asked(*, text: tuple) -> int | None:
 def settle(step: int, *, text: tuple) -> None:
     """Keep the step that is shown if it differs from the requested one; another text begins there."""
     if choice.value(PARAMETER) not in ("", str(step)):
-        choice.put(PARAMETER, step, owner=text)
+        choice.correct(PARAMETER, (str(step),))
     if page_state.is_restored() or st.session_state.get(_TEXT) != hash(text):
         _move(step, text)
 

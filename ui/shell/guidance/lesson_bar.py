@@ -3,7 +3,7 @@
 The explanation appears after the guess. Lesson and step are part of the focus, and so of the address.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ from ui.shell.fragments import fragment
 from ui.shell.guidance import before_lesson, guesses, regions
 from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step
 from ui.shell.guidance.routes import find_course
-from ui.shell.navigation import go_to, leave_for, page_names
+from ui.shell.navigation import leave_for, page_names
 from ui.shell.openings import name_in_list
 from ui.words import texts
 from ui.words.texts import PageText, as_plain, page_text
@@ -55,17 +55,24 @@ def begin_lesson(lesson: Lesson) -> None:
     _go_to_step(lesson, 1, came_from=before_lesson.view_before_lesson(shared_focus.current()))
 
 
-def open_step(lesson: Lesson, number: int) -> None:
-    """Go to a step, counted from 1: to its page and its location in the model. This ends the run."""
-    _go_to_step(lesson, number, came_from=_view_to_restore(lesson))
+def open_step(lesson: Lesson, number: int, *, notes: Sequence[str] = ()) -> None:
+    """Go to a step, counted from 1: to its page and its location in the model. This ends the run.
+
+    ``notes``: lines to show there, about the address that has opened it.
+    """
+    _go_to_step(lesson, number, came_from=_view_to_restore(lesson), notes=notes)
 
 
-def _go_to_step(lesson: Lesson, number: int, *, came_from: str) -> None:
+def _go_to_step(lesson: Lesson, number: int, *, came_from: str, notes: Sequence[str] = ()) -> None:
     st.session_state.pop(_PREPARED, None)
     focus = shared_focus.current()
     changes = step_focus(lesson, number, replace(focus, came_from=came_from))
     st.session_state[_REPLACED] = (lesson.name, number, _replaced(focus, changes, came_from=came_from))
-    go_to(lesson.steps[number - 1].page, **changes, came_from=came_from)
+    shared_focus.write_address_of(page_state.current_page())
+    shared_focus.change(**changes, came_from=came_from)
+    if notes:
+        shared_focus.add_note(*notes)
+    leave_for(lesson.steps[number - 1].page)
 
 
 def _replaced(focus: Focus, changes: Mapping[str, object], *, came_from: str) -> str:
