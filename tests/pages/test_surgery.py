@@ -67,11 +67,25 @@ def test_the_frame_is_on_the_selected_head_and_the_removal_offered_says_which_he
     assert tuple(heads(app)[0]["selected"]) == (rows.index(other[:3]), other.head)
 
 
-@pytest.mark.parametrize("old", ["p", "what_p", "change in p(output)"])
+@pytest.mark.parametrize("old", ["p", "what_p", "change in p(output)", "change in log p(output)"])
 def test_a_link_to_the_change_in_per_cent_opens_the_change_in_log_p(open_app, old):
     app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE, **{"surgery what": old})
     is_fine(app)
-    assert heads(app)[0]["title"] == TEXT["map"]["change"]
+    assert heads(app)[0]["title"] == TEXT["map"]["change"].format(p=common("effect.factor"))
+
+
+@pytest.mark.parametrize(
+    ("place", "measured"),
+    [
+        ({"checkpoint": "tiny-translator"}, "factor"),
+        ({"checkpoint": "tiny-translator", "target": "Le chat."}, "factor_forced"),
+        ({"checkpoint": "tiny-bert", "sentence": "The old man sees."}, "factor_predicted"),
+        ({"checkpoint": "tiny-bert", "sentence": SENTENCE}, "factor"),
+    ],
+)
+def test_the_map_names_the_probability_that_it_measures(open_app, place, measured):
+    is_fine(app := open_app("surgery", **place, masked="none"))
+    assert heads(app)[0]["title"] == TEXT["map"]["change"].format(p=common(f"effect.{measured}"))
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)

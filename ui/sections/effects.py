@@ -14,7 +14,7 @@ from charts.toolkit.axes import Axis
 from charts.toolkit.style import lines, signed, three_digits, three_digits_alike
 from charts.toolkit.words import say
 from transformer.interventions.experiment import Expectation, Experiment
-from transformer.predictions.answer_probabilities import Answer
+from transformer.predictions.answer_probabilities import Answer, PredictionRows, prediction_rows
 from transformer.predictions.comparison import Piece, word_diff
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
@@ -177,12 +177,21 @@ def _show_text(p: Page, answer: Answer) -> None:
     st.markdown(f"##### {_continued(p, words, answer)}")
 
 
+def measured_probability(p: Page) -> str:
+    """Return the name of the probability that measures effects on this run, such as "p(your text)"."""
+    return common(f"effect.factor{'_forced' if p.trace.forced else _measured(p, prediction_rows(p.trace))}")
+
+
+def _measured(p: Page, asked: PredictionRows) -> str:
+    """Return how keys of texts about the measured probability end: "" for that of an output."""
+    return ("_typed" if p.checkpoint.config.has_decoder else "_predicted") if asked.everywhere else ""
+
+
 def show_numbers(p: Page, effect: Experiment) -> None:
     """Show, collapsed, log p of the original output before and after, the factor, and the mean divergence."""
     if not effect.asked.ids:
         return
-    written = p.checkpoint.config.has_decoder
-    of = ("_typed" if written else "_predicted") if effect.asked.everywhere else ""
+    of = _measured(p, effect.asked)
     small = 0 < effect.mean_kl < 0.001
     numbers = (
         (f"factor{of}", f"×{three_digits(effect.factor)}", signed(effect.change)),
@@ -196,7 +205,7 @@ def show_numbers(p: Page, effect: Experiment) -> None:
                 more = {"delta_color": "off", "delta_arrow": "off", "help": _md(f"{name}_help"), "width": "content"}
                 st.metric(_md(name), value, below, **more)
         if effect.asked.everywhere:
-            st.caption(_md("everywhere_typed" if written else "everywhere"))
+            st.caption(_md(f"everywhere{of}"))
         elif p.trace.forced:
             st.caption(_md("forced"))
 

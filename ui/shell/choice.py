@@ -62,6 +62,8 @@ FORMER = {
         "what_p",
         "change in p(output)",
         "variation de p(sortie)",
+        "change in log p(output)",
+        "variation de log p(sortie)",
     ),
 }
 _NOBODY = object()

@@ -25,7 +25,7 @@ from ui.compute.loading import load_trace
 from ui.page.living_picture import edited_picture
 from ui.page.page import Page
 from ui.sections import sweeps
-from ui.sections.effects import say_expectations, show_consequence
+from ui.sections.effects import measured_probability, say_expectations, show_consequence
 from ui.sections.uncertain_output import uncertainty_note
 from ui.shell import choice
 from ui.shell.focus import select, start_of
@@ -124,7 +124,7 @@ def _map(p: Page, found: Importance, what: str, name: str, click: str) -> None:
             scale="sequential" if what == "kl" else "diverging",
             allowed=np.isfinite(values),
             selected=selected,
-            title=p.text["map"][name],
+            title=p.text["map"][name].format(p=measured_probability(p)),
             value_name=p.text["map_value"][name],
             phrase=(p.text["phrase_before"], p.text["phrase_between"]),
             height=440,
