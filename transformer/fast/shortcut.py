@@ -82,7 +82,7 @@ def attend_fused(
     ``allowed`` is ``None`` if every query may attend to every key: the kernel is faster without a mask.
     """
     mask = position_bias  # [1, head, query, key]
-    causal = position_bias is None and allowed is not None and _is_causal(allowed)
+    causal = position_bias is None and allowed is not None and is_causal(allowed)
     if allowed is not None and not causal:
         mask = allowed[:, None]  # [batch, 1, query, key]
         if position_bias is not None:  # a row of nothing but −∞ gives zeros here as well
@@ -91,13 +91,20 @@ def attend_fused(
     return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal, scale=attention.scale)
 
 
-def _is_causal(allowed: Tensor) -> bool:
-    """Return whether causality alone masks a long text: the kernel then skips the upper triangle."""
-    _, n_queries, n_keys = allowed.shape
+def is_causal(mask: Tensor) -> bool:
+    """Return whether causality alone masks a long text: the kernel then skips the upper triangle.
+
+    Args:
+        mask: Which key each query may attend to, […, query, key], or 0 and the lowest number.
+    """
+    n_queries, n_keys = mask.shape[-2:]
     if n_queries != n_keys or n_queries < _LONG:
         return False
-    if (known := _CAUSAL.get(allowed)) is None:
-        known = _CAUSAL[allowed] = bool((allowed == causal_mask(n_queries, n_keys, allowed.device)).all())
+    if (known := _CAUSAL.get(mask)) is None:
+        allowed = causal_mask(n_queries, n_keys, mask.device)
+        if mask.is_floating_point():
+            allowed = torch.where(allowed, 0.0, torch.finfo(mask.dtype).min).to(mask.dtype)
+        known = _CAUSAL[mask] = bool((mask == allowed).all())
     return known
 
 

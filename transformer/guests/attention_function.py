@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from transformer.attention import attention_weights
-from transformer.fast.shortcut import fuses
+from transformer.fast.shortcut import fuses, is_causal
 from transformer.probes import Probe
 
 Value = TypeVar("Value")
@@ -144,7 +144,10 @@ def attend(
     if probes is not None:
         query, key, value = probes.query(query), probes.key(key), probes.value(value)
     if calls is None and plain and fuses(*_hidden_by_kernels(probes)):
-        context = F.scaled_dot_product_attention(query, key, value, attention_mask, dropout, scale=scale)
+        causal = attention_mask is not None and is_causal(attention_mask)
+        context = F.scaled_dot_product_attention(
+            query, key, value, None if causal else attention_mask, dropout, is_causal=causal, scale=scale
+        )
         return context.transpose(1, 2).contiguous(), None
     scores = torch.matmul(query, key.transpose(2, 3)) * scale  # [batch, head, query, key]
     if cap := given.get("softcap"):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 import torch
+from torch.nn import functional
 
 import transformer
 from tests.transformer.guests.tiny_guests import guest_checkpoint
@@ -95,6 +96,23 @@ def test_a_layer_of_a_guest_runs_alone_with_the_arguments_of_its_pass(tmp_path, 
     assert_close(whole, lazy)
     layers = [f"decoder.layers.{layer} alone" for layer in range(checkpoint.config.n_decoder_layers)]
     assert ran == ["pass", *layers]
+
+
+@pytest.mark.parametrize(("kind", "causal"), [("phi", True), ("mistral", False)], ids=["causal", "window"])
+def test_kernels_skip_what_causality_alone_masks_in_a_guest(
+    tmp_path, long, monkeypatch, kind: str, causal: bool
+) -> None:
+    checkpoint, seen = transformer.load(guest_checkpoint(kind, tmp_path, max_position_embeddings=256)), []
+    text, kernel = " ".join([SENTENCE] * 7), functional.scaled_dot_product_attention
+    whole, lazy = transformer.trace(checkpoint, text, strategy=NEXT), long(checkpoint, text, output=False)
+
+    def attend(*inputs: object, **given: object) -> torch.Tensor:
+        seen.append(given["is_causal"])
+        return kernel(*inputs, **given)
+
+    monkeypatch.setattr(functional, "scaled_dot_product_attention", attend)
+    np.testing.assert_allclose(lazy.values("decoder.logits"), whole.values("decoder.logits"), atol=1e-4)
+    assert len(whole.target) >= 128 and seen == [causal] * checkpoint.config.n_decoder_layers
 
 
 def test_a_layer_that_gives_something_else_alone_runs_in_the_whole_pass(tmp_path, long, ran) -> None:
