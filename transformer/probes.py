@@ -74,6 +74,7 @@ class Recording:
     Attributes:
         tensors: Recorded tensors, by probe name.
         names: Names of the probes to keep; ``None`` for all. Keeping only the tensor that a sweep needs saves memory.
+        first: The layer with which a decoder begins; those below it are skipped.
         last: The probe after which the pass ends, by raising ``PassEnded``.
         edits: Edits to apply, by probe name.
         derived: Functions that compute tensors which the pass itself did not need: for the name of a recorded tensor
@@ -81,11 +82,15 @@ class Recording:
     """
 
     def __init__(
-        self, edits: Iterable[Edit] = (), names: Collection[str] | None = None, last: str | None = None
+        self,
+        edits: Iterable[Edit] = (),
+        names: Collection[str] | None = None,
+        first: int = 0,
+        last: str | None = None,
     ) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.derived: dict[str, dict[str, Callable[[], Tensor]]] = {}
-        self.names, self.last = names, last
+        self.names, self.first, self.last = names, first, last
         self.edits: dict[str, list[Edit]] = {}
         for edit in edits:
             self.edits.setdefault(edit.name, []).append(edit)
@@ -157,19 +162,20 @@ def _with(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def record(
-    edits: Iterable[Edit] = (), names: Collection[str] | None = None, *, last: str | None = None
+    edits: Iterable[Edit] = (), names: Collection[str] | None = None, *, first: int = 0, last: str | None = None
 ) -> Iterator[Recording]:
     """Record (and edit) every forward pass within this context; nothing outlives the block.
 
     Args:
         edits: Edits to apply.
         names: Names of the probes to record; all if ``None``.
+        first: The layer with which a decoder begins. Those below it are skipped, so an edit has to give its input.
         last: The probe after which a pass, and with it the block, ends; ``None`` for the end of the pass.
 
     Yields:
         The recording.
     """
-    recording = Recording(edits, names, last)
+    recording = Recording(edits, names, first, last)
     with _with(recording=recording), suppress(PassEnded):
         yield recording
 
@@ -208,6 +214,12 @@ def current_shortcut() -> Any:
 def current_recording() -> Recording | None:
     """Return the recording of the current call, if there is one."""
     return _call.get().recording
+
+
+def first_layer() -> int:
+    """Return the layer with which a decoder begins in the current call (``record``)."""
+    recording = _call.get().recording
+    return 0 if recording is None else recording.first
 
 
 def is_recording() -> bool:

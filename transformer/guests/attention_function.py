@@ -99,7 +99,7 @@ def trial_calls(calls: list[AttentionCall]) -> AbstractContextManager[object]:
 
 
 def keep_layer_call(name: str, block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Give ``layer_calls`` a function that runs a layer again with the arguments of this pass."""
+    """Give ``layer_calls`` a function that runs a layer again as in the first pass that reached it."""
     calls, guest_pass = _calls.get(), _pass.get()
     if calls is None or guest_pass is None:
         return
@@ -108,7 +108,7 @@ def keep_layer_call(name: str, block: nn.Module, args: tuple[Any, ...], kwargs: 
         with watched(GuestPass(guest_pass.stack, guest_pass.batch, guest_pass.n_positions, depth=0)):
             block(*args, **kwargs)
 
-    calls[name] = again
+    calls.setdefault(name, again)
 
 
 @cache

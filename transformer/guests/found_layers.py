@@ -222,6 +222,7 @@ def _connect(
 
     keep = partial(keep_layer_call, f"{hooks.stack}.layers.{index}")
     hooks.ids.add(block.register_forward_pre_hook(keep, with_kwargs=True).id)
+    hooks.let_skip(block, index, search.trial.kinds[id(block)])
     hooks.before(block, begin)
     hooks.after(block, end)
     for name, part in parts.items():

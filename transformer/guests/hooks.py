@@ -13,7 +13,7 @@ from transformer.guests.attention_function import GuestPass, current_pass, watch
 from transformer.guests.described_parts import Factor, find_norm, is_one
 from transformer.guests.trial_pass import Event
 from transformer.layer_norm import LayerNorm, RMSNorm
-from transformer.probes import Probe, current_recording, is_watched, record
+from transformer.probes import Probe, current_recording, first_layer, is_watched, record
 
 
 class StackHooks:
@@ -82,6 +82,10 @@ class StackHooks:
 
         self.ids.add(module.register_forward_hook(hook).id)
 
+    def let_skip(self, block: Any, index: int, kind: type) -> None:
+        """Let a recording skip a layer (``first_layer``), the output of which is of this ``kind``."""
+        block.forward = partial(_run_or_skip, block.forward, index, kind)
+
     def norm(self, event: Event) -> nn.Module:
         """Return our norm for that of a network, connected with it."""
         described: Any = find_norm(event)
@@ -93,6 +97,14 @@ class StackHooks:
         """Return the recorded pass over this stack; None outside of one."""
         guest_pass = current_pass()
         return None if guest_pass is None or guest_pass.stack != self.stack else guest_pass
+
+
+def _run_or_skip(run: Callable, index: int, kind: type, *args: Any, **kwargs: Any) -> Any:
+    """Return the output of a layer, or its input in the form of an output if the layer is skipped."""
+    if index >= first_layer():
+        return run(*args, **kwargs)
+    stream = args[0] if args else kwargs["hidden_states"]
+    return stream if issubclass(kind, Tensor) else (stream,)
 
 
 def probe_scaled(probe: Probe, output: Tensor, factor: Factor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -18,22 +19,26 @@ from torch import Tensor
 
 from transformer.fast.shortcut import fast_path
 from transformer.guests.attention_function import layer_calls
+from transformer.guests.trial_pass import close
 from transformer.masks import combined_mask, padding_mask
 from transformer.models import Model
-from transformer.probes import record
+from transformer.probes import Edit, Recording, record
 from transformer.runs.recording_size import kept_bytes, part_of
 
 BUDGET = 500_000_000  # bytes of layers that are remembered; the last one is, whatever its size
 _SAME = 1e-4  # of the largest number of a residual stream; the rounding of fused kernels gives less
 _LOGITS = "decoder.logits"
+_FEW = 8  # tokens of a text with which it is tried whether a guest can continue a pass
 _NAMES: MutableMapping[Model, tuple[str, ...]] = WeakKeyDictionary()
+# The lowest layer with which a guest was found to continue a pass.
+_CONTINUES: MutableMapping[Model, int] = WeakKeyDictionary()
 
 
 class LazyPass:
     """A pass of a decoder-only model over ``ids`` that computes most tensors when they are read.
 
-    Nothing runs until something is read. The first layer that is read ends the pass: a map of layer 3 does not need the
-    layers above it.
+    Nothing runs until something is read. The layer that is read ends the pass: a map of layer 3 does not need the
+    layers above it. They continue the pass when one of them is read.
 
     Args:
         model: The model.
@@ -87,9 +92,13 @@ class LazyPass:
 
     def _run(self, within: str | None = None) -> Mapping[str, Tensor]:
         """Run the pass up to the layer ``within``, if there is one, and return what is inside that layer."""
-        inside = self._inside(within)
-        last = None if within is None or self._kept else f"{within}.residual.out"  # once: every pass begins anew
-        recorded = record(names=self._outside | inside, last=last)
+        inside, streams = self._inside(within), [self._kept[name] for name in self._kept if ".layers." in name]
+        is_open = bool(streams) and self._hidden is None and self._calls is not None
+        if not (is_open and _can_continue(self._model, self._ids, len(streams) - 1)):
+            streams = []
+        # A pass that has to begin anew runs all layers, so that there is no third.
+        last = None if within is None or (self._kept and not streams) else f"{within}.residual.out"
+        recorded = _record_from(streams, names=(self._outside - self._kept.keys()) | inside, last=last)
         with torch.inference_mode(), fast_path(), layer_calls(self._calls), recorded as recording:
             self._hidden = self._model.decode(self._ids)
         found = recording.tensors
@@ -149,6 +158,48 @@ class LazyPass:
             if sum(sizes) + max(sizes) <= self._budget:
                 return
             self._remembered.popitem(last=False)
+
+
+def _record_from(
+    streams: Sequence[Tensor], *, names: Collection[str], last: str | None
+) -> AbstractContextManager[Recording]:
+    """Record a pass that begins with the last layer whose input is in ``streams``, or a whole pass."""
+    if not streams:
+        return record(names=names, last=last)
+    first = len(streams) - 1
+    given = Edit(f"decoder.layers.{first}.residual.in", lambda _: streams[first])
+    return record([given], names, first=first, last=last)
+
+
+def _can_continue(model: Any, ids: Tensor, first: int) -> bool:
+    """Return whether the layers from ``first`` on need no more of those below them than their input."""
+    n_layers = model.config.n_decoder_layers
+    if not model.is_guest or _CONTINUES.get(model, n_layers) <= first:
+        return True
+    if works := _give_the_same(model, ids[:, :_FEW], range(first, n_layers)):
+        _CONTINUES[model] = first
+    return works
+
+
+@torch.inference_mode()
+def _give_the_same(model: Any, ids: Tensor, layers: range) -> bool:
+    """Return whether each of these layers gives the same output if the pass begins with it."""
+    ends = {layer: f"decoder.layers.{layer}.residual.out" for layer in layers}
+    begins = [f"decoder.layers.{layer}.residual.in" for layer in range(layers.stop)]
+    with record(names={*begins, *ends.values()}) as whole:
+        model.decode(ids)
+    streams = [whole.tensors[begin] for begin in begins]
+    model.decode(ids.flip(1))  # replaces what a layer may have left behind in the network
+    try:
+        for layer in reversed(layers):  # so that none runs after a layer below it
+            end = ends[layer]
+            with _record_from(streams[: layer + 1], names={end}, last=end) as alone:
+                model.decode(ids)
+            if not close(whole.tensors[end], alone.tensors[end]):
+                return False
+    except Exception:  # a layer looks for what another has left behind
+        return False
+    return True
 
 
 def _bytes(tensors: Mapping[str, Tensor]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -153,6 +154,57 @@ def test_without_an_output_no_layer_runs_above_the_first_that_is_read(tiny_check
     np.testing.assert_array_equal(weights, expected.attention("decoder", 0).weights)
     for name in expected.names():
         np.testing.assert_allclose(trace.values(name), expected.values(name), atol=1e-5, err_msg=name)
+
+
+@pytest.fixture
+def attention_runs() -> Iterator[Callable[..., list[int]]]:
+    """Return a function that begins to count how often the attention of each layer reads ``n_tokens``."""
+    handles = []
+
+    def count(model: Model, n_tokens: int) -> list[int]:
+        parts = model.stack_hooks["decoder"].parts if model.is_guest else dict(model.decoder.named_modules())
+        counts = [0] * model.config.n_decoder_layers
+
+        def hook(layer: int, _: object, __: object, output: object) -> None:
+            first = output if isinstance(output, torch.Tensor) else output[0]
+            counts[layer] += first.shape[1] == n_tokens
+
+        for layer in range(len(counts)):
+            handles.append(parts[f"layers.{layer}.self_attention"].register_forward_hook(partial(hook, layer)))
+        return counts
+
+    yield count
+    for handle in handles:
+        handle.remove()
+
+
+@pytest.mark.parametrize("kind", ["own", "phi", "gptj"])
+def test_what_is_read_later_continues_the_pass(tiny_checkpoint, tmp_path, long, attention_runs, kind: str) -> None:
+    checkpoint = tiny_checkpoint("gpt") if kind == "own" else transformer.load(guest_checkpoint(kind, tmp_path))
+    whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=NEXT), long(checkpoint, output=False)
+    counts = attention_runs(checkpoint.model, len(lazy.target))
+    lazy.attention("decoder", 1)
+    assert counts == [1, 1]
+    lazy.values("decoder.logits")
+    assert counts == [1, 2], "only the layer whose input is kept runs again"
+    lazy.attention("decoder", 0)
+    assert counts == [2, 2], "alone"
+    for name in whole.names():
+        np.testing.assert_allclose(lazy.values(name), whole.values(name), atol=1e-5, err_msg=name)
+
+
+def test_a_layer_that_needs_more_than_its_input_does_not_continue_a_pass(tmp_path, long, attention_runs) -> None:
+    """In some models a layer reads what the attention of another has computed."""
+    checkpoint, kept = transformer.load(guest_checkpoint("phi", tmp_path)), []
+    first, second = (checkpoint.model.stack_hooks["decoder"].parts[f"layers.{n}.self_attention"] for n in (0, 1))
+    first.register_forward_hook(lambda _, __, output: kept.append(output[0]))
+    second.register_forward_hook(lambda _, __, output: (output[0] + kept[-1][:, : output[0].shape[1]], *output[1:]))
+    whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=NEXT), long(checkpoint, output=False)
+    counts = attention_runs(checkpoint.model, len(lazy.target))
+    lazy.attention("decoder", 1)
+    logits = lazy.values("decoder.logits")
+    assert counts == [2, 2]
+    np.testing.assert_allclose(logits, whole.values("decoder.logits"), atol=1e-5)
 
 
 @pytest.mark.parametrize("output", [True, False])
