@@ -1,11 +1,14 @@
 // Streamlit disables its boxes while there is no server, opens a dialog that takes the keyboard, and the next server runs
 // nothing by itself. Whoever types in that moment goes on: the box is enabled at once, keeps the keyboard or gets it back
 // when the dialog closes, and what it holds is sent when a server is back.
-// What is typed comes to the address when the server has answered; a reload before that brings it back (bringBack).
+// What is typed comes to the address when the server has answered. Until then the tab's storage holds it, also through Back
+// and Forward, and a page that is loaded again begins with it (bringBack).
 const BOX = ".st-key-sentence-row :is(input, textarea)";
-const TYPED = "glassformer typed"; // in the tab's storage: the address while somebody types, and the text
+const TYPED = "glassformer typed"; // in the tab's storage: the current address, and the text that was typed
+const BOX_FOLLOWS = 100; // milliseconds; React sets a box after the run that changes it
 
 let begun = false;
+let brought; // the text that the page began with
 
 export default function ({ setTriggerValue }) {
   const app = document.querySelector("[data-testid=stApp]");
@@ -18,6 +21,7 @@ export default function ({ setTriggerValue }) {
   const left = ({ target }) => target === box && !target.disabled && !lost && (box = null);
   if (!begun) bringBack(setTriggerValue);
   document.addEventListener("input", keep);
+  window.addEventListener("popstate", follow);
   document.addEventListener("focusin", focused);
   document.addEventListener("focusout", left);
   const observer = new MutationObserver((changes) => {
@@ -26,19 +30,46 @@ export default function ({ setTriggerValue }) {
     const connected = app.dataset.testConnectionState === "CONNECTED";
     if (connected && lost) setTriggerValue("again", true);
     lost = !connected;
+    if (app.dataset.testScriptState === "notRunning") setTimeout(forgetAnswered, BOX_FOLLOWS);
   });
-  observer.observe(app, { subtree: true, attributeFilter: ["disabled", "data-test-connection-state"] });
+  const states = ["data-test-connection-state", "data-test-script-state"];
+  observer.observe(app, { subtree: true, attributeFilter: ["disabled", ...states] });
   observer.observe(document.getElementById("root"), { attributeFilter: ["inert"] }); // while a dialog is open
   return () => {
     observer.disconnect();
     document.removeEventListener("input", keep);
+    window.removeEventListener("popstate", follow);
     document.removeEventListener("focusin", focused);
     document.removeEventListener("focusout", left);
   };
 }
 
 function keep({ target }) {
-  if (target.matches?.(BOX)) storage()?.setItem(TYPED, JSON.stringify([location.href, target.value]));
+  if (target.matches?.(BOX)) hold(target.value);
+}
+
+function hold(text) {
+  storage()?.setItem(TYPED, JSON.stringify([location.href, text]));
+}
+
+function held() {
+  return JSON.parse(storage()?.getItem(TYPED) ?? "[]");
+}
+
+// The box holds a text that nobody has answered on the page of Back, too.
+function follow() {
+  const [, text] = held();
+  if (text !== undefined) hold(text);
+}
+
+function forgetAnswered() {
+  const [, text] = held();
+  if (text === undefined) return;
+  const isRead = new URLSearchParams(location.search).get("sentence") === text;
+  // by an example, or by the address of Back
+  const isReplaced = text !== brought && document.querySelector(BOX)?.value !== text;
+  if (isRead || isReplaced) storage()?.removeItem(TYPED);
+  else hold(text); // only its beginning was answered, and the address has changed
 }
 
 function storage() {
@@ -51,7 +82,7 @@ function storage() {
 
 function bringBack(setTriggerValue) {
   begun = true;
-  const [address, text] = JSON.parse(storage()?.getItem(TYPED) ?? "[]");
+  const [address, text] = held();
   const [{ type }] = performance.getEntriesByType("navigation");
-  if (type === "reload" && address === location.href) setTriggerValue("typed", text);
+  if (type !== "navigate" && address === location.href) setTriggerValue("typed", (brought = text));
 }
