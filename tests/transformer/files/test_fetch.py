@@ -8,14 +8,13 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 import transformer
-from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.__main__ import main
 from transformer.files import fetch as fetch_files
 
@@ -125,12 +124,16 @@ def _git_name(content: bytes) -> str:
     return hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
 
 
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
 @pytest.fixture
-def loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    folder = foreign_checkpoint("hf-gpt2", tmp_path / "origin")
+def loopback(checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub with a checkpoint of this project, which opens in milliseconds after it was fetched."""
     with Hub(("127.0.0.1", 0), Hub.RequestHandlerClass) as server:
-        server.files = {file.name: file.read_bytes() for file in folder.iterdir()}
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        server.files = files_of(checkpoints_folder / "tiny-gpt")
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
         monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
         yield server
@@ -175,9 +178,14 @@ def test_a_hub_that_does_something_else_than_it_says(
 
 
 def test_the_size_comes_first_and_the_files_go_into_the_folder_that_the_app_lists(
-    loopback: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+    loopback: Hub,
+    guest_folder: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", f"{tmp_path / 'listed'}:{tmp_path / 'other'}")
+    loopback.files = files_of(guest_folder("hf-gpt2") / "hf-gpt2")
     loopback.files |= dict.fromkeys(("pytorch_model.bin", "run.py"), b"code")
     asked = []
 
@@ -286,7 +294,7 @@ def test_killed_at_any_step_it_leaves_no_wrong_file_and_goes_on(
         check_what_is_there(loopback, output / "mine")
         loopback.how = ""
         assert fetch_and_die(None, output, count) == 0
-        assert {file.name: file.read_bytes() for file in (output / "mine").iterdir()} == loopback.files
+        assert files_of(output / "mine") == loopback.files
         assert [path.name for path in output.iterdir()] == ["mine"]
 
 
@@ -306,7 +314,7 @@ def test_killed_before_a_wrong_file_is_deleted_it_fetches_that_file_again(
         assert main(arguments) == 130
     loopback.how = ""
     assert main(arguments) == 0
-    assert {file.name: file.read_bytes() for file in (tmp_path / "out" / "mine").iterdir()} == loopback.files
+    assert files_of(tmp_path / "out" / "mine") == loopback.files
 
 
 def check_what_is_there(loopback: Hub, folder: Path) -> None:
