@@ -112,9 +112,8 @@ except OSError as error:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "share", [0.01, 0.99, *(pytest.param(share, marks=pytest.mark.nightly) for share in (0.3, 0.6))]
-)
+@pytest.mark.sample("share")
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.99])
 def test_a_run_whose_disk_fills_says_so_and_goes_on_when_there_is_room(
     share: float, data: Path, tmp_path: Path, never_killed: dict[str, Any]
 ) -> None:
