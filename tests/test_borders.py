@@ -45,12 +45,12 @@ BESIDE_THE_PAPER = {  # modules that a student reads; everything else of the lib
 }
 
 
-def modules_after(code: str) -> set[str]:
-    """Return the top-level modules that a fresh process has loaded after ``code``."""
-    script = f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+def modules_after(*steps: str) -> list[set[str]]:
+    """Return the modules that a fresh process has loaded after each step of code."""
+    script = "\n".join(f"{code}\nimport sys\nprint('loaded', *sys.modules)" for code in steps)
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr[-2000:]
-    return set(result.stdout.splitlines()[-1].split())
+    return [set(line.split()[1:]) for line in result.stdout.splitlines() if line.startswith("loaded ")]
 
 
 def sources(package: str) -> list[Path]:
@@ -130,39 +130,42 @@ def circle_in(graph: Mapping[str, set[str]]) -> list[str]:
 
 def test_data_classes_load_no_torch() -> None:
     code = "import transformer\n" + "\n".join(f"import transformer.{name}" for name in sorted(DATA_CLASSES))
-    loaded = modules_after(code + "\ntransformer.AttentionView, transformer.Trace, transformer.ModelConfig")
+    (loaded,) = modules_after(code + "\ntransformer.AttentionView, transformer.Trace, transformer.ModelConfig")
     assert "transformer" in loaded
     assert not loaded & {"torch", "tokenizers", "safetensors", *APP}
 
 
-def test_the_library_loads_nothing_of_the_app_and_its_names_nothing_that_only_training_needs() -> None:
-    names = "import sys, transformer\n[getattr(transformer, name) for name in transformer.__all__]"
-    training = "assert not {'accelerate', 'sacrebleu'} & sys.modules.keys(), 'decoding needs neither'"
+@pytest.mark.slow
+def test_each_layer_loads_only_what_it_needs() -> None:
+    """In one process, as each step would load what an earlier one has not.
+
+    ``transformers`` takes seconds and 100 MB, and torch's compiler a second and hundreds of modules, which nobody needs
+    for the models of this project.
+    """
+    names = "import transformer\n[getattr(transformer, name) for name in transformer.__all__]"
     every = "\n".join(f"import {name}" for name in submodules() if not name.endswith("__main__"))
-    loaded = modules_after(f"{names}\n{training}\n{every}")
-    assert "torch" in loaded
-    assert not loaded & APP
+    own = "transformer.load('checkpoints/vit-digits')"
+    start = "from tests.conftest import open_by_address\n"
+    pages = "for page in ('overview', 'checkpoint', 'compare'): assert not open_by_address(page, {}).exception\n"
+    guest = "transformer.load('tests/golden/guests/llama-like')\n"
+    named, library, opened, app, with_guest = modules_after(names, every, own, start + pages, guest)
+    assert "torch" in named
+    assert not named & {"accelerate", "sacrebleu"}, "only training needs them"
+    assert not library & (APP | {"captum", "matplotlib"})
+    assert "torch._dynamo" not in opened
+    assert "streamlit" in app and "transformers" not in app
+    assert "transformers" in with_guest
 
 
 def test_the_figures_load_neither_torch_nor_streamlit() -> None:
     names = [module_name(path) for path in sources("charts")]
     assert len(names) > 40
-    loaded = modules_after("\n".join(f"import {name}" for name in names))
+    (loaded,) = modules_after("\n".join(f"import {name}" for name in names))
     assert "charts" in loaded
     assert not loaded & FORBIDDEN["charts"]
 
 
 # ---- in the source --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_the_app_imports_transformers_only_for_a_guest() -> None:
-    """It takes seconds and 100 MB, which nobody needs for the models of this project."""
-    start = "import transformer\nfrom tests.conftest import open_by_address\n"
-    pages = "for page in ('overview', 'checkpoint', 'compare'): assert not open_by_address(page, {}).exception\n"
-    guest = "transformer.load('tests/golden/guests/llama-like')\n"
-    assert "transformers" not in modules_after(start + pages)
-    assert "transformers" in modules_after(start + guest)
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
 
 import transformer
-from tests.conftest import ROOT
 from tests.transformer.single_runs import logits_alone
 from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
@@ -193,15 +189,6 @@ def test_contributions_equal_single_runs(tiny_checkpoint):
     assert np.abs(found.contributions).max() > 1e-4
     effects = found.contributions[:, found.predicted]
     assert found.decisive == (effects.argmax() if effects.max() > 0 else None)
-
-
-@pytest.mark.slow
-def test_captum_is_loaded_only_when_it_is_needed():
-    code = (
-        "import sys, transformer.attribution.input_attribution, transformer.attribution.attention_trust\n"
-        "assert 'torch' in sys.modules and not {'captum', 'matplotlib'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 # ---- attention beside attributions -----------------------------------------------------------------------------------
