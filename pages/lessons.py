@@ -5,8 +5,7 @@ import streamlit as st
 from ui.classroom.class_address import ask_for_address
 from ui.page.page import page
 from ui.shell import choice
-from ui.shell.guidance.lessons import lessons
-from ui.shell.guidance.routes import routes
+from ui.shell.guidance.lessons import lessons, routes
 from ui.words import texts
 from views.lessons import lessons_sections as sections
 from views.lessons.bug_exercise import BUGS, EXERCISE, bug_exercise

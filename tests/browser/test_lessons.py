@@ -26,8 +26,7 @@ from tests.browser.conftest import (
 )
 from tests.harness.browser_session import XSRF_COOKIE
 from ui.shell.guidance.guesses import shuffled_options
-from ui.shell.guidance.lessons import ANSWER, Step, find_lesson, lessons
-from ui.shell.guidance.routes import find_course
+from ui.shell.guidance.lessons import ANSWER, Step, find_course, lessons
 from ui.words.texts import page_text, use_language
 
 pytestmark = pytest.mark.browser
@@ -178,7 +177,7 @@ def test_on_a_phone_the_question_is_on_the_screen_and_the_bar_leaves_three_quart
 def test_a_student_who_guesses_wrongly_first_gets_through(
     visit: Callable[..., Page], name: str, language: str, presenter: bool
 ) -> None:
-    lesson = find_lesson(name, language)
+    lesson = find_course(name, language)
     page = visit(f"lessons?language={language}&presenter={int(presenter)}", **PROJECTOR)
     key(page, f"start-{name}").get_by_role("button").click()
     problems = []
@@ -208,7 +207,7 @@ def test_a_student_who_guesses_wrongly_first_gets_through(
 
 def test_a_covered_page_says_what_to_do_and_who_wants_to_see_first_may(visit: Callable[..., Page]) -> None:
     name, number = "04-many-heads", 3
-    step = find_lesson(name).steps[number - 1]
+    step = find_course(name).steps[number - 1]
     assert step.covers == ("page",)
     page = visit(f"{step.page}?{urlencode({'lesson': name, 'lesson_step': number, **step.focus})}", **PROJECTOR)
     said = page_text("lessons")["guess_first"]
@@ -234,7 +233,7 @@ def test_a_map_above_the_bar_shows_its_last_row(visit: Callable[..., Page]) -> N
         ("03-one-head", 4, "attention-step-scaled", 0.8),
         ("08-break-and-mend", 1, "mask-editor", 0.99),
     ):
-        step = find_lesson(name, "fr").steps[number - 1]
+        step = find_course(name, "fr").steps[number - 1]
         focus = {"lesson": name, "lesson_step": number, "language": "fr", **step.focus}
         page = visit(f"{step.page}?{urlencode(focus)}", **PROJECTOR)
         drawing = page.locator(f".st-key-{place} canvas").first.bounding_box()

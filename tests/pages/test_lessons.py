@@ -21,12 +21,12 @@ from transformer.faults.fault_checks import CHECKS, checked_model
 from transformer.faults.forward_faults import experiment_with_bug, padded
 from ui.shell.guidance import guesses
 from ui.shell.guidance import lessons as files
-from ui.shell.guidance.lessons import find_lesson
+from ui.shell.guidance.lessons import find_course
 from ui.words.texts import page_text
 
 TEXT = page_text("lessons")
 NAME = "03-one-head"
-LESSON = find_lesson(NAME)
+LESSON = find_course(NAME)
 
 
 def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> Path:

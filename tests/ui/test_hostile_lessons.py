@@ -14,9 +14,9 @@ import pytest
 
 from tests.ui.test_lessons import GOOD, written
 from transformer.training.recipe import load_recipe
-from ui.shell.guidance import routes as route_files
-from ui.shell.guidance.lessons import LESSONS, Lesson, lessons, read_lesson
-from ui.shell.guidance.routes import routes
+from ui.shell.guidance import lessons as lesson_files
+from ui.shell.guidance.lessons import LESSONS, Lesson, lessons, read_lesson, routes
+from ui.shell.navigation import page_names
 
 RECIPE = (Path(__file__).resolve().parents[2] / "configs" / "en-fr.toml").read_text(encoding="utf-8")
 ROUTES = (LESSONS / "routes.toml").read_text(encoding="utf-8")
@@ -57,27 +57,30 @@ def hostile(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return path
 
 
-def test_a_hostile_lesson_leaves_the_others_alone(hostile: Path) -> None:
-    found, problems = lessons("en", folder=hostile.parents[1])
+def test_a_hostile_lesson_leaves_the_others_alone(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lesson_files, "LESSONS", hostile.parents[1])
+    found, problems = lessons("en")
     assert [lesson.name for lesson in found] == ["02-good"]
     assert len(problems) == 1 and "01-mine.toml" in str(problems[0]) and len(str(problems[0])) < LONGEST_SENTENCE
 
 
 def test_hostile_routes_are_left_out(hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hostile.rename(hostile.parents[1] / "routes.toml")
-    monkeypatch.setattr(route_files, "LESSONS", hostile.parents[1])
+    monkeypatch.setattr(lesson_files, "LESSONS", hostile.parents[1])
     found, problems = routes("en")
     assert found == () and len(problems) <= 1 and all("routes.toml" in one for one in problems)
     assert all(len(problem) < LONGEST_SENTENCE for problem in problems)
 
 
-def test_an_unknown_name_in_a_route_is_named_and_the_other_routes_stay(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def routes_of(path: Path) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
+    parts = {lesson.name: lesson.steps for lesson in lessons("en")[0]}
+    return lesson_files.read_routes(path, "en", parts, page_names())
+
+
+def test_an_unknown_name_in_a_route_is_named_and_the_other_routes_stay(tmp_path: Path) -> None:
     whole = [route.name for route in routes("en")[0]]
     (tmp_path / "routes.toml").write_text(ROUTES.replace("minutes =", "minuts =", 1), encoding="utf-8")
-    monkeypatch.setattr(route_files, "LESSONS", tmp_path)
-    found, problems = routes("en")
+    found, problems = routes_of(tmp_path / "routes.toml")
     assert [route.name for route in found] == whole[1:]
     assert len(problems) == 1 and all(part in problems[0] for part in ("routes.toml, route 1", "'minuts'", "minutes"))
 
@@ -138,8 +141,9 @@ def test_any_value_in_any_field_of_a_recipe(tmp_path: Path, monkeypatch: pytest.
 def test_any_value_in_any_field_of_a_route(monkeypatch: pytest.MonkeyPatch) -> None:
     good = tomllib.loads(ROUTES)
     good = {"route": [good["route"][0] | {"steps": good["route"][0]["steps"][:1]}, good["route"][2]]}
+    lessons("en")  # before its reader is replaced
     for content in changed(good):
-        monkeypatch.setattr(route_files, "parse_toml", lambda _, content=content: content)
-        found, problems = route_files._routes.__wrapped__(LESSONS / "routes.toml", "en", ("lessons",), None)
+        monkeypatch.setattr(lesson_files, "parse_toml", lambda _, content=content: content)
+        found, problems = routes_of(LESSONS / "routes.toml")
         assert all(isinstance(route, Lesson) and route.steps and route.title.strip() for route in found)
         assert all("routes.toml" in problem and len(problem) < LONGEST_SENTENCE for problem in problems)

@@ -47,7 +47,7 @@ from transformer.toy.toy_training import train_toy
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import nearest_word
-from ui.shell.guidance.lessons import LESSONS, PLACE, Step, find_lesson
+from ui.shell.guidance.lessons import LESSONS, PLACE, Step, find_course
 from ui.shell.navigation import page_names
 from views.lens.lens_sections import MOST_REMOVED
 
@@ -155,7 +155,7 @@ def cases() -> list[object]:
 @pytest.mark.sample(of=30)
 @pytest.mark.parametrize(("name", "number", "lines"), cases())
 def test_a_step_is_at_a_place_of_its_model_and_is_true(name: str, number: int, lines: list[tuple[str, str]]) -> None:
-    step, french = (find_lesson(name, language).steps[number - 1] for language in ("en", "fr"))
+    step, french = (find_course(name, language).steps[number - 1] for language in ("en", "fr"))
     names = names_of(step, french)
     focus = step.focused(Focus(), default=Focus(checkpoint="en-fr"))
     assert step.page in page_names() and set(step.focus) <= set(PLACE)
@@ -172,7 +172,7 @@ def test_most_steps_are_recomputed_and_a_number_is_the_same_answer_in_both_langu
     counts = [sum(kind == "true" for kind, _ in case.values[2]) for case in cases()]
     assert sum(count > 0 for count in counts) > 60 and sum(counts) > 130
     for path in (LESSONS / "en").glob("*.toml"):
-        for step, french in zip(find_lesson(path.stem).steps, find_lesson(path.stem, "fr").steps, strict=True):
+        for step, french in zip(find_course(path.stem).steps, find_course(path.stem, "fr").steps, strict=True):
             if re.fullmatch(r"[\d.,]+", step.answer):
                 assert re.sub(r"\D", "", step.answer) == re.sub(r"\D", "", french.answer)
 
@@ -181,14 +181,14 @@ def test_most_steps_are_recomputed_and_a_number_is_the_same_answer_in_both_langu
 def test_tasks_for_any_sentence_name_none_of_its_words_and_hold_for_others() -> None:
     """With the reader's own sentence, the lines of the heads still do not all lead to one token."""
     for language in ("en", "fr"):
-        steps = find_lesson("00-the-way-of-a-sentence", language).steps
+        steps = find_course("00-the-way-of-a-sentence", language).steps
         assert [number for number, one in enumerate(steps, 1) if one.any_sentence] == [1, 2, 3, 5, 6]
         for one in steps:
             feedback = [text for _option, text in one.wrong]
             texts = " ".join((one.do, one.notice, one.question, *one.choices, one.explanation, one.hint, *feedback))
             names_a_token = re.search(r"·\S", texts) is not None  # "· W₂" is a product
             assert one.any_sentence != names_a_token, (language, one.title)
-    token = find_lesson("00-the-way-of-a-sentence").steps[1].focus["token"]
+    token = find_course("00-the-way-of-a-sentence").steps[1].focus["token"]
     for typed, named in (
         ("My grandmother bakes apple pie every Sunday.", "·apple"),  # from "other" on, the first word in one piece
         ("I am here.", "·here"),

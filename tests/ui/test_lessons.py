@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ui.shell.focus import Focus
-from ui.shell.guidance.lessons import LESSONS, MAX_STEPS, Lesson, Step, find_lesson, lessons, read_lesson
-from ui.shell.guidance.routes import find_course, routes
+from ui.shell.guidance import lessons as lesson_files
+from ui.shell.guidance.lessons import LESSONS, MAX_STEPS, Lesson, Step, find_course, lessons, read_lesson, routes
 
 ENGLISH, FRENCH = lessons("en")[0], lessons("fr")[0]
 GOOD = """
@@ -70,7 +70,7 @@ def test_a_step_about_a_checkpoint_that_is_not_installed_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def models() -> list[str]:
-        return [step.focus["checkpoint"] for step in find_lesson("11-other-models").steps]
+        return [step.focus["checkpoint"] for step in find_course("11-other-models").steps]
 
     everything = models()
     assert "bert-en-pairs" in everything
@@ -172,28 +172,30 @@ def test_a_broken_file_is_named_with_step_and_field(tmp_path: Path, old: str, ne
 
 
 def test_a_broken_file_leaves_the_others_alone_and_english_speaks_where_a_translation_is_missing(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(lesson_files, "LESSONS", tmp_path)
     written(tmp_path, GOOD)
     written(tmp_path, GOOD.replace('"T"', '"Second"'), name="02-other")
     written(tmp_path, GOOD.replace('"T"', '"Deuxième"'), name="02-other", language="fr")
     written(tmp_path, "title = ", name="01-mine", language="fr")
-    found, problems = lessons("fr", folder=tmp_path)
+    found, problems = lessons("fr")
     assert [lesson.title for lesson in found] == ["T", "Deuxième"]
     assert len(problems) == 1 and "lessons/fr/01-mine.toml" in problems[0]
-    assert lessons("xx", folder=tmp_path)[0][1].title == "Second"
-    assert find_lesson("03", folder=tmp_path) is None and find_lesson("no-such", folder=tmp_path) is None
-    assert find_lesson("05-other", folder=tmp_path).name == "02-other", "its number when the link was copied"
+    assert lessons("xx")[0][1].title == "Second"
+    assert find_course("03") is None and find_course("no-such") is None
+    assert find_course("05-other").name == "02-other", "its number when the link was copied"
 
 
-def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+def test_a_changed_file_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
 
+    monkeypatch.setattr(lesson_files, "LESSONS", tmp_path)
     path = written(tmp_path, GOOD)
-    assert [lesson.title for lesson in lessons("en", folder=tmp_path)[0]] == ["T"]
+    assert [lesson.title for lesson in lessons("en")[0]] == ["T"]
     written(tmp_path, GOOD.replace('"T"', '"New"'))
     os.utime(path, ns=(1, 1))
-    assert [lesson.title for lesson in lessons("en", folder=tmp_path)[0]] == ["New"]
+    assert [lesson.title for lesson in lessons("en")[0]] == ["New"]
 
 
 def test_there_are_twelve_lessons_of_five_to_nine_steps_in_both_languages() -> None:

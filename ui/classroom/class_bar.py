@@ -19,8 +19,7 @@ from ui.shell.events import component, nothing
 from ui.shell.fragments import fragment
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lesson_bar import BAR_STYLE
-from ui.shell.guidance.lessons import ANSWER, Lesson, Step
-from ui.shell.guidance.routes import find_course
+from ui.shell.guidance.lessons import ANSWER, Lesson, Step, find_course
 from ui.shell.navigation import DESK, pages
 from ui.words.texts import as_plain, common, count_text, language
 

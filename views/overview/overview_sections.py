@@ -25,7 +25,7 @@ from ui.shell.focus import opening_focus
 from ui.shell.focus_controls import text_for, work_of
 from ui.shell.guidance.guesses import score_of
 from ui.shell.guidance.lesson_bar import begin_lesson, just_finished
-from ui.shell.guidance.routes import find_course
+from ui.shell.guidance.lessons import find_course
 from ui.shell.navigation import GROUPS, pages_of
 from ui.shell.openings import trained_on
 from ui.shell.picture import show_picture

@@ -16,8 +16,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.fragments import fragment
 from ui.shell.guidance import before_lesson, guesses, regions
-from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step
-from ui.shell.guidance.routes import find_course
+from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step, find_course
 from ui.shell.navigation import leave_for, page_names
 from ui.shell.openings import name_in_list
 from ui.words import texts

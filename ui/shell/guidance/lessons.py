@@ -1,12 +1,16 @@
-"""Lessons as instructors write them: ``lessons/<language>/<number>-<name>.toml``, read and validated.
+"""Lessons as instructors write them: ``lessons/<language>/<number>-<name>.toml``, and ``lessons/routes.toml``.
+
+They are validated; errors name the file, the step and the field.
 
 A file has ``title``, ``aim``, ``minutes``, optionally a table ``focus`` for all its steps, and a ``[[step]]`` per step.
 ``lessons/README.md`` explains it to instructors.
 """
 
+from __future__ import annotations
+
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,10 +24,10 @@ from transformer.runs.traces import STACKS
 from transformer.text.message import did_you_mean, short_repr
 from ui.compute.loading import IN_THE_REPOSITORY, REPOSITORY
 from ui.shell.focus import MAX_PADS, Focus
-from ui.shell.guidance.lesson_fields import Fields
 from ui.shell.guidance.regions import NAME, PAGE
-from ui.shell.navigation import GROUPS
+from ui.shell.navigation import GROUPS, page_names
 from ui.words.once_a_run import once_a_run
+from ui.words.texts import languages
 
 LESSONS = REPOSITORY / "lessons"
 FALLBACK = "en"
@@ -42,6 +46,8 @@ _LESSON_KEYS = ("title", "aim", "minutes", "focus", "step")
 _MASK = re.compile(
     r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
 )
+_PLACE = re.compile(r"(\S+) ([1-9]\d{0,3})")  # a lesson and the number of a step, from 1
+_ROUTE_KEYS = ("name", "minutes", "steps", "ends_on")  # and the languages, each with a title and an aim
 MOST = 10**6  # the largest number that a field may hold
 _ALLOWED = {"stack": STACKS, "kind": KINDS}
 
@@ -114,32 +120,53 @@ class Lesson:
     ends_on: str = "lessons"
 
 
-def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
+def lessons(language: str = FALLBACK) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
     """Return all lessons in one language, and a sentence for every file that cannot be read.
 
     A lesson without a valid translation is returned in English. Steps about a checkpoint that only the repository has
     are left out in the installed program.
     """
-    folder = folder or LESSONS
-    return _lessons(folder, language, state_of(folder))
+    return _read_all(language, state_of(LESSONS))[0]
+
+
+def routes(language: str = FALLBACK) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
+    """Return prepared routes, and a sentence for everything that cannot be read.
+
+    A route is steps of several lessons as one, for a class of a given length. One whose steps are not all there is left
+    out: some lessons are only in the repository.
+    """
+    return _read_all(language, state_of(LESSONS))[1]
+
+
+def find_course(name: str, language: str = FALLBACK) -> Lesson | None:
+    """Return the lesson or route of that name, ``None`` if there is none that can be read.
+
+    A lesson that got another number since a link was copied is found by the rest of its name.
+    """
+    found, rest = lessons(language)[0], name.partition("-")[2]
+    exact = next((course for course in (*found, *routes(language)[0]) if course.name == name), None)
+    return exact or next((lesson for lesson in found if rest and lesson.name.partition("-")[2] == rest), None)
+
+
+State = tuple[Path, frozenset[tuple[str, int]], frozenset[str], tuple[str, ...]]
 
 
 @once_a_run
-def state_of(folder: Path) -> tuple[frozenset[str], frozenset[tuple[str, int]]]:
-    """Return the checkpoints that are missing, and the files of a folder of lessons with their times.
+def state_of(folder: Path) -> State:
+    """Return a folder of lessons with the times of its files, the missing checkpoints, and the existing pages.
 
     Lessons are read again only after it has changed.
     """
-    missing = frozenset([name for name in IN_THE_REPOSITORY if not (REPOSITORY / "checkpoints" / name).is_dir()])
     files = [path for path in folder.rglob("*.toml") if path.exists()]  # a link may lead nowhere
-    return missing, frozenset([(str(path), path.stat().st_mtime_ns) for path in files])
+    times = frozenset([(str(path), path.stat().st_mtime_ns) for path in files])
+    missing = [name for name in IN_THE_REPOSITORY if not (REPOSITORY / "checkpoints" / name).is_dir()]
+    return folder, times, frozenset(missing), tuple(page_names())
 
 
 @lru_cache(maxsize=16)
-def _lessons(
-    folder: Path, language: str, state: tuple[frozenset[str], frozenset[tuple[str, int]]]
-) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
-    missing, _files = state
+def _read_all(language: str, state: State) -> tuple[tuple[tuple[Lesson, ...], tuple[str, ...]], ...]:
+    """Return ``lessons`` and ``routes``."""
+    folder, _times, missing, pages = state
     paths: dict[str, list[Path]] = {}
     for spoken in dict.fromkeys((language, FALLBACK)):
         for path in sorted((folder / spoken).glob("*.toml")):
@@ -154,18 +181,8 @@ def _lessons(
                 break
             except (ValueError, OSError) as error:
                 problems.append(text_of(error))
-    return tuple(found), tuple(problems)
-
-
-def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = None) -> Lesson | None:
-    """Return the lesson of that name, ``None`` if there is none that can be read.
-
-    A lesson that got another number since a link was copied is found by the rest of its name.
-    """
-    found = lessons(language, folder=folder)[0]
-    exact = next((lesson for lesson in found if lesson.name == name), None)
-    rest = name.partition("-")[2]
-    return exact or next((lesson for lesson in found if rest and lesson.name.partition("-")[2] == rest), None)
+    parts = {lesson.name: lesson.steps for lesson in found}
+    return (tuple(found), tuple(problems)), read_routes(folder / "routes.toml", language, parts, pages)
 
 
 def read_lesson(path: Path) -> Lesson:
@@ -283,3 +300,108 @@ def _focus(values: Any, where: str) -> dict[str, str | int]:
         if name in _ALLOWED:
             focus.check(value in _ALLOWED[name], name, f"; choose {' or '.join(_ALLOWED[name])}")
     return values
+
+
+def read_routes(
+    path: Path, language: str, parts: Mapping[str, tuple[Step, ...]], pages: Sequence[str]
+) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
+    """Read ``routes`` from a file; ``parts`` are the steps of each lesson."""
+    try:
+        found = parse_toml(read_plain_text(path, LONGEST_FILE)).get("route", [])
+        if not isinstance(found, list):
+            raise MessageError("a route begins with a line [[route]]")
+    except FileNotFoundError:
+        return (), ()
+    except (OSError, ValueError) as error:
+        return (), (f"{path.name} cannot be read: {text_of(error)}",)
+    made, problems = [], []
+    for number, values in enumerate(found, 1):
+        try:
+            made.append(_route(values, f"{path.name}, route {number}", parts, language, pages))
+        except ValueError as error:
+            problems.append(text_of(error))
+        except LookupError:
+            continue
+    return tuple(made), tuple(problems)
+
+
+def _route(
+    values: object, where: str, parts: Mapping[str, tuple[Step, ...]], language: str, pages: Sequence[str]
+) -> Lesson:
+    """Return a route.
+
+    Raises:
+        ValueError: If it is invalid.
+        LookupError: If a step or its last page does not exist.
+    """
+    route = Fields(values, where, (*_ROUTE_KEYS, *languages()), example="a route begins with a line [[route]]")
+    spoken, wanted = language if language in route.values else FALLBACK, ", not a title and an aim"
+    said = route.texts(spoken, str.strip, wanted)
+    route.check(len(said) == 2, spoken, wanted)
+    places = [_PLACE.fullmatch(place) for place in route.texts("steps", _PLACE.fullmatch, ", not a list of steps")]
+    steps = tuple(parts[place[1]][int(place[2]) - 1] for place in places)
+    ends_on = route.text("ends_on", Lesson.ends_on)
+    if not steps or ends_on not in pages:
+        raise LookupError(f"{where} has no steps, or ends on no page")
+    return Lesson(route.text("name"), *said, route.number("minutes", 1, MOST, ", not a number"), steps, ends_on)
+
+
+class Fields:
+    """A table of known names, whose values are read one by one.
+
+    Args:
+        values: The table as the file has it.
+        where: The place, for errors: "lessons/en/03-mine.toml, step 2".
+        known: All names that the table may have.
+        example: What to write instead of anything that is not a table.
+
+    Raises:
+        MessageError: If it is not a table, or has an unknown name; the methods raise it for a wrong value.
+    """
+
+    def __init__(self, values: Any, where: str, known: Sequence[str], *, example: str) -> None:
+        if not isinstance(values, dict):
+            raise MessageError(f"{where} is {short_repr(values)}; {example}")
+        for name in values:
+            if name not in known:
+                problem = did_you_mean(name, known, otherwise=f"known: {', '.join(known)}")
+                raise MessageError(f"{where} has {short_repr(name)}; {problem}")
+        self.values, self.where = values, where
+
+    def check(self, fits: object, name: str, advice: str) -> None:
+        """Raise an error about the value of ``name`` unless it ``fits``."""
+        if not fits:
+            raise MessageError(f"{self.where}: {name} is {short_repr(self.values.get(name))}{advice}")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return a text, or ``default`` if it is missing; ``None`` means that it is required."""
+        value = self.values.get(name, default)
+        if value is None:
+            raise MessageError(f"{self.where}: {name} is missing")
+        if name in self.values:
+            self.check(isinstance(value, str) and value.strip(), name, ", not a text")
+        return value.strip()
+
+    def texts(self, name: str, fits: Callable[[str], object], advice: str) -> tuple[str, ...]:
+        """Return several texts; a single one need not be a list."""
+        found = self.values.get(name, [])
+        found = [found] if isinstance(found, str) else found
+        is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+        self.check(is_list and all(map(fits, found)), name, advice)
+        return tuple(found)
+
+    def flag(self, name: str) -> bool:
+        """Return an optional yes or no, no if it is missing."""
+        self.check(isinstance(self.values.get(name, False), bool), name, "; write true or false")
+        return self.values.get(name, False)
+
+    def number(self, name: str, least: int, most: int, advice: str) -> int:
+        """Return a required integer."""
+        value = self.values.get(name)
+        self.check(type(value) is int and least <= value <= most, name, advice)
+        return value
+
+    def refuse_without(self, name: str, others: Sequence[str]) -> None:
+        """Raise an error if the table has one of ``others`` but not ``name``."""
+        if not self.values.get(name) and (lonely := [other for other in others if other in self.values]):
+            raise MessageError(f"{self.where} has {lonely[0]} but no {name}")
