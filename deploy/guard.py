@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import get_option
 
-from ui.server.limits import public
+from ui.server.settings import public
 from ui.server.streamlit_private import names_our_host
 
 # Streamlit sets styles in the page and components are scripts in it; Vega compiles its formulas.

@@ -28,7 +28,7 @@ if __name__ == "__main__":
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from ui.server.freed_memory import give_back_what_is_freed
-from ui.server.settings import stop_if_wrong
+from ui.server.settings import hosts, stop_if_wrong
 
 stop_if_wrong()  # before the rest, which reads settings when it is loaded
 give_back_what_is_freed()
@@ -41,7 +41,6 @@ from deploy.guard import Guard
 from deploy.static_files import CompressedStaticFiles
 from deploy.warm_up import warm_up
 from deploy.websocket import RememberingWebSocket
-from ui.server.limits import hosts
 from ui.server.sent_files import guard_requests
 from ui.server.streamlit_private import config, ignore_settings_of_current_folder
 from ui.server.upload_folders import remove_abandoned_folders, remove_folders_at_sigterm

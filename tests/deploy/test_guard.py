@@ -14,7 +14,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from deploy.guard import CONTENT_SECURITY_POLICY, HEADERS, Guard
 from ui.server import sent_files
-from ui.server.limits import hosts
+from ui.server.settings import hosts
 from ui.server.streamlit_private import config
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -30,7 +30,7 @@ from transformer.toy import toy_training
 from transformer.training.recipe import load_recipe
 from transformer.training.run_state import write_history
 from ui.compute.jobs import Job
-from ui.server.limits import limits
+from ui.server.settings import settings
 from ui.words.texts import page_text
 from views.training import live_training
 from views.training.live_training import RUN, Settings
@@ -220,7 +220,7 @@ def test_from_the_start_to_a_word_of_ones_own(live, run_snippet) -> None:
 def others() -> Iterator[threading.Event]:
     """Fill all slots with training runs of other sessions; yield what ends them."""
     over = threading.Event()
-    jobs = [Job(lambda _: over.wait(SOON), patience=SOON) for _ in range(limits().jobs)]
+    jobs = [Job(lambda _: over.wait(SOON), patience=SOON) for _ in range(settings().jobs)]
     for job in jobs:
         job.start("somebody")
     assert all(until(lambda job=job: job.status == "running") for job in jobs)

@@ -14,7 +14,7 @@ from ui.compute import jobs as long_jobs
 from ui.compute.jobs import QUEUE, Job, JobStopped, LongJobs
 from ui.compute.queue import Queue
 from ui.compute.store import Store
-from ui.server.limits import limits
+from ui.server.settings import settings
 
 SOON = 60.0  # time limit for expected events, also on a busy machine
 
@@ -263,7 +263,7 @@ def test_two_sessions_ask_and_it_is_computed_once(jobs: LongJobs) -> None:
 
 
 def test_a_third_session_waits_its_turn(jobs: LongJobs, monkeypatch: pytest.MonkeyPatch, start) -> None:
-    others = [Work() for _ in range(limits().jobs)]
+    others = [Work() for _ in range(settings().jobs)]
     for other in others:
         start(other, queue=QUEUE)
     assert until(lambda: all(other.begun for other in others))

@@ -15,7 +15,7 @@ from tests.pages.conftest import is_fine, said
 from tests.ui.test_jobs import SOON
 from ui.compute import loading, uploads
 from ui.compute.queue import Queue
-from ui.server.limits import PRIVATE, PUBLIC, Limits, limits, public, without_folders
+from ui.server.settings import PUBLIC, Settings, public, settings, without_folders
 from ui.server.streamlit_private import config
 from ui.shell import admission
 
@@ -31,7 +31,7 @@ Open = Callable[..., AppTest]
 def test_what_makes_a_server_public(value: str, open_to_all: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_PUBLIC", value)
     assert public() is open_to_all
-    assert limits() == (PUBLIC if open_to_all else PRIVATE)
+    assert settings() == Settings(public=open_to_all, **(PUBLIC if open_to_all else {}))
 
 
 def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,7 +47,7 @@ def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     }.items():
         monkeypatch.setenv(f"GLASSFORMER_{name}", value)
     wanted = {"characters": 300, "sessions": 5, "idle_minutes": 3, "sentences": 7, "recording_mb": 50, "uploads_mb": 60}
-    assert limits() == Limits(jobs=4, **wanted)
+    assert settings() == Settings(public=True, jobs=4, **wanted)
 
 
 # ---- nothing of one's own -------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def test_who_was_idle_lines_up_again_and_finds_the_view_as_it_was(
     monkeypatch.setattr(admission, "is_connected", lambda who: who in here)
     monkeypatch.setattr(admission, "session_id", lambda: "I")
     now, here = [0.0], {"somebody", "I"}
-    lasts = 60 * limits().idle_minutes
+    lasts = 60 * settings().idle_minutes
     seats = Queue(1, lasts=lasts, is_here=lambda who: who in here, clock=lambda: now[0])
     monkeypatch.setattr(admission, "seats", lambda: seats)
     app = open_app("attention", sentence="The sea.", layer="1", head="1")

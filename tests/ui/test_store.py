@@ -16,7 +16,7 @@ import transformer
 from transformer.interventions.experiment import experiment
 from transformer.runs.run import Run
 from ui.compute import store as module
-from ui.compute.store import MEGABYTES, Store, limits, weigh
+from ui.compute.store import SHELVES, Store, limits, weigh
 
 NAME = "a result"
 ROOM = {"models": 10**9, "traces": 10**9, "results": 10**9}
@@ -221,7 +221,7 @@ def test_a_trace_that_is_kept_by_itself_is_not_counted_in_an_effect(tiny_checkpo
 
 
 def test_the_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    for shelf in MEGABYTES:
+    for shelf in SHELVES:
         monkeypatch.delenv(f"GLASSFORMER_{shelf.upper()}_MB", raising=False)
     usual = {"models": 256_000_000, "traces": 128_000_000, "results": 64_000_000, "figures": 16_000_000}
     assert limits() == usual and sum(usual.values()) < 500_000_000

@@ -137,7 +137,7 @@ def test_when_there_is_no_space_what_nobody_uses_goes_and_the_rest_is_refused(
 ) -> None:
     left = visitors("A").send(1)
     size = sum(file.stat().st_size for file in uploads.uploads_folder().rglob("*.*"))
-    monkeypatch.setattr(uploads, "limits", lambda: SimpleNamespace(uploads_mb=2.5 * size / 1_000_000))
+    monkeypatch.setattr(uploads, "settings", lambda: SimpleNamespace(uploads_mb=2.5 * size / 1_000_000))
     visitors.here.remove("A")
     stays = visitors("B").send(2)
     assert uploads.is_here(left), "there is space for two"
@@ -157,7 +157,7 @@ def test_what_a_sleeping_phone_uses_goes_only_if_it_sleeps_for_long_and_there_is
     monkeypatch.setattr(uploads, "time", SimpleNamespace(monotonic=lambda: now))
     mine = visitors("A").send(1)
     size = sum(file.stat().st_size for file in uploads.uploads_folder().rglob("*.*"))
-    monkeypatch.setattr(uploads, "limits", lambda: SimpleNamespace(uploads_mb=1.5 * size / 1_000_000))
+    monkeypatch.setattr(uploads, "settings", lambda: SimpleNamespace(uploads_mb=1.5 * size / 1_000_000))
     visitors.here.remove("A")
     visitors.asleep.add("A")
     for later in (0, uploads.AWAY - 1):

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
-from ui.server.limits import LOOPBACK
+from ui.server.settings import LOOPBACK
 from ui.shell.navigation import page_names
 from ui.words.texts import PageText, as_plain
 

@@ -21,7 +21,7 @@ import streamlit as st
 from transformer.probes import interruptible
 from ui.compute.queue import LOOK_AGAIN, SCRIPTS, Queue
 from ui.compute.store import Key, Name, Store, store
-from ui.server.limits import limits
+from ui.server.settings import settings
 from ui.server.streamlit_private import SCRIPT_THREAD
 from ui.words.texts import common
 
@@ -37,7 +37,7 @@ _JOB = "glassformer long job"  # the name of a thread
 _ending = threading.Event()
 _WHO, _MINE, _STOPPED = (f"long jobs: {name}" for name in ("who", "mine", "stopped"))
 # Of all sessions; the cores are also needed for short computations.
-QUEUE = Queue(lambda: limits().jobs, share=SHARE)
+QUEUE = Queue(lambda: settings().jobs, share=SHARE)
 
 
 class JobStopped(BaseException):
@@ -289,7 +289,7 @@ def this_session() -> Hashable:
 
 def _words(job: Job, doing: str) -> str:
     if job.status == "waiting":
-        return common("long.waiting", before=job.before, at_once=limits().jobs)
+        return common("long.waiting", before=job.before, at_once=settings().jobs)
     done, total = job.progress or (0, 0)
     if total > 1:
         how_far = common("long.of", done=done, total=total)

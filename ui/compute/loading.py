@@ -24,8 +24,7 @@ from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
 from ui.compute.store import store
 from ui.compute.uploads import folder_of, is_here, own_uploads
-from ui.server.limits import limits, public
-from ui.server.settings import settings
+from ui.server.settings import public, settings
 from ui.words.once_a_run import once_a_run
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -291,7 +290,7 @@ def set_threads() -> None:
     """Set one thread per forward pass unless GLASSFORMER_THREADS is set: thirty sessions share the cores."""
     import torch
 
-    torch.set_num_threads(settings().threads or 1)
+    torch.set_num_threads(settings().threads)
 
 
 @lru_cache(maxsize=1)
@@ -303,8 +302,8 @@ def limit_texts() -> None:
     from transformer.runs.inputs import allow_characters
     from transformer.runs.recording_size import allow_bytes
 
-    allow_characters(limits().characters)
-    allow_bytes(1_000_000 * limits().recording_mb)
+    allow_characters(settings().characters)
+    allow_bytes(1_000_000 * settings().recording_mb)
 
 
 @lru_cache(maxsize=1)

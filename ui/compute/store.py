@@ -28,14 +28,8 @@ Value = TypeVar("Value")
 Name = str | tuple[Hashable, ...]  # "trace", or ("swaps", rows, …)
 Key = tuple[Hashable, Name]
 
-# Each shelf has its own limit, so that a few long traces do not displace what took minutes.
-# GLASSFORMER_<SHELF>_MB overrides the number of megabytes.
-MEGABYTES = {
-    "models": 256,  # checkpoints: all of ours; en-fr takes 28 MB, an upload at most 100 MB
-    "traces": 128,  # whatever holds a trace; one sentence each for a class of fifty, and 30 ms to make again
-    "results": 64,
-    "figures": 16,  # figures that an open page can still save as a file or show as a table; 2 to 100 KB each
-}
+# Each shelf has its own limit (GLASSFORMER_<SHELF>_MB), so that a few long traces do not displace what took minutes.
+SHELVES = ("models", "traces", "results", "figures")
 FIGURE = "figure"  # the name of such a figure
 _LEAST = {"models": 2}  # Compare shows two side by side, however large they are
 _GIVEN_BACK = 32_000_000  # bytes that are dropped until free memory is returned to the system
@@ -44,8 +38,7 @@ _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the
 
 def limits() -> dict[str, int]:
     """Return the limit of each shelf in bytes, from the environment."""
-    configured = settings()
-    return {shelf: 1_000_000 * (getattr(configured, f"{shelf}_mb") or number) for shelf, number in MEGABYTES.items()}
+    return {shelf: 1_000_000 * getattr(settings(), f"{shelf}_mb") for shelf in SHELVES}
 
 
 def weigh(value: object, kept: Collection[int] = ()) -> tuple[int, str]:

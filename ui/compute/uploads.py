@@ -14,7 +14,7 @@ import streamlit as st
 
 from transformer.errors import CheckpointError
 from transformer.files.received_files import is_received, receive, received_checkpoints
-from ui.server.limits import limits, public
+from ui.server.settings import public, settings
 from ui.server.streamlit_private import is_connected, may_come_back, session_id
 from ui.server.upload_folders import new_folder
 
@@ -90,7 +90,7 @@ def _make_space(new: Path, *, replaced: tuple[str, ...]) -> None:
         CheckpointError: If uploads in use leave no space; in that case only ``new`` is removed.
     """
     sizes = {path: _bytes_in(path) for path in received_checkpoints(new.parent)}
-    excess = sum(sizes.values()) - limits().uploads_mb * 1_000_000
+    excess = sum(sizes.values()) - settings().uploads_mb * 1_000_000
     mine = [path for path in sizes if path.name in replaced and not _others_use(path.name)]
     unused = [
         path for path in reversed(sizes) if path not in (new, *mine) and not _others_use(path.name, also_own=True)
@@ -99,7 +99,7 @@ def _make_space(new: Path, *, replaced: tuple[str, ...]) -> None:
     if excess > sum(sizes[path] for path in (*mine, *unused)) or not new.is_dir():
         _remove(new)
         raise CheckpointError(
-            f"The server keeps at most {limits().uploads_mb} MB of uploaded checkpoints, and visitors are "
+            f"The server keeps at most {settings().uploads_mb} MB of uploaded checkpoints, and visitors are "
             "using those it has. Try again when some of them have left."
         )
     for path in (*mine, *unused):

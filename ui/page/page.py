@@ -41,7 +41,7 @@ from ui.compute.loading import (
     typed_checkpoints,
 )
 from ui.page.kit import Kit
-from ui.server.limits import public, without_folders
+from ui.server.settings import public, without_folders
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.admission import admit

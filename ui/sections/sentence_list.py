@@ -10,7 +10,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.text.sentence_files import SHIPPED, as_text, read_sentences, sentence_digest, split_sentences
 from ui.page.page import Page
-from ui.server.limits import limits, public
+from ui.server.settings import public, settings
 from ui.words.texts import as_plain, common
 
 _OWN = "sentence list: own"
@@ -36,7 +36,7 @@ def sentence_list(p: Page) -> SentenceList:
 
 
 def _draw_choice() -> None:
-    allowed = limits()
+    allowed = settings()
     with st.popover(common("sentences.choose"), icon=":material/lists:", key="sentence list"):
         sent = st.file_uploader(
             common("sentences.file", most=allowed.sentences, characters=whole(allowed.characters)),
@@ -59,7 +59,7 @@ def _take(name: str, content: bytes) -> None:
     except UnicodeDecodeError:
         st.warning(common("sentences.not_text", name=as_plain(name)), icon=":material/edit:")
         return
-    lines, allowed = split_sentences(text), limits()
+    lines, allowed = split_sentences(text), settings()
     longest = max(map(len, lines[: allowed.sentences]), default=0)
     if not lines:
         st.warning(common("sentences.empty", name=as_plain(name)), icon=":material/edit:")

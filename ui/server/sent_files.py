@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from ui.server.limits import limits, public
+from ui.server.settings import public, settings
 from ui.server.streamlit_private import (
     check_requests,
     config,
@@ -141,7 +141,7 @@ def _refusal(session: str, size: int | None) -> Refusal | None:
         )
     if size is None:
         return Refusal(411, "The request must say in Content-Length how many bytes it has.")
-    own, held, announced = limits().visitor_uploads_mb, sent_bytes().get(session, ()), _uploads.get(session, ())
+    own, held, announced = settings().visitor_uploads_mb, sent_bytes().get(session, ()), _uploads.get(session, ())
     if len(held) + len(announced) >= MOST_FILES:
         sentence = f"A visitor may send {MOST_FILES} files at a time. Reload the page to start again."
         return Refusal(429, sentence, "many_files", MOST_FILES)
@@ -153,7 +153,7 @@ def _refusal(session: str, size: int | None) -> Refusal | None:
 
 def _server_full(more: int = 0) -> Refusal | None:
     """Return the refusal of ``more`` bytes if all visitors together have sent too much, else ``None``."""
-    most = limits().uploads_mb
+    most = settings().uploads_mb
     if _arrived() + more > most * 1_000_000:
         drop_files_without_visitor()
         if _arrived() + more > most * 1_000_000:

@@ -5,8 +5,8 @@ from functools import lru_cache
 import streamlit as st
 
 from ui.compute.queue import Queue
-from ui.server.limits import UNLIMITED, hosts, limits
 from ui.server.sent_files import guard_requests, take_refusal
+from ui.server.settings import UNLIMITED, hosts, settings
 from ui.server.streamlit_private import (
     config,
     is_connected,
@@ -31,7 +31,7 @@ def admit() -> None:
     _clean_up()
     if not names_our_host(st.context.headers.get("Host", "localhost")):  # the first one; Streamlit refuses the others
         st.stop()
-    if limits().sessions < UNLIMITED and _place():
+    if settings().sessions < UNLIMITED and _place():
         fragment(_wait, run_every=LOOK_AGAIN)()
         st.stop()
     # A toast of a fragment would take the place of a style sheet of the page (ui/shell/fragments.py).
@@ -42,7 +42,7 @@ def admit() -> None:
 @lru_cache(maxsize=1)
 def seats() -> Queue:
     """Return the seats of this server; one that has been idle for long goes to a visitor who waits."""
-    return Queue(limits().sessions, lasts=60 * limits().idle_minutes, is_here=lambda session: is_connected(session))
+    return Queue(settings().sessions, lasts=60 * settings().idle_minutes, is_here=lambda session: is_connected(session))
 
 
 def _wait() -> None:
@@ -50,7 +50,7 @@ def _wait() -> None:
     place = _place()
     if not place:
         st.rerun()
-    st.info(common("public.full", sessions=limits().sessions, before=place - 1), icon=":material/hourglass_empty:")
+    st.info(common("public.full", sessions=settings().sessions, before=place - 1), icon=":material/hourglass_empty:")
 
 
 def _place() -> int:

@@ -26,7 +26,7 @@ from ui.compute.loading import (
     choosable_checkpoints,
     readable_config,
 )
-from ui.server.limits import limits
+from ui.server.settings import settings
 from ui.server.streamlit_private import page_hash, resend_choices, runs_a_script, went_back_or_forward
 from ui.shell import address as shared_address
 from ui.shell import page_state
@@ -492,7 +492,7 @@ def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]
     again = {"sentence", "masked", "target", "stack", "writes", "way", "system", "variables", "written"}
     if values.keys() & again and "token" not in values:
         values["token"] = default_focus(focus.checkpoint).token
-    most, lines = limits().characters, []
+    most, lines = settings().characters, []
     for name in ("sentence", "target", "system", "variables"):
         text = values.get(name)
         if isinstance(text, str) and len(text) > _TOO_MUCH * most:

@@ -24,7 +24,7 @@ from charts.toolkit import numbers, words
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError, text_of
-from ui.server.limits import without_folders
+from ui.server.settings import without_folders
 from ui.words.translations import ENGLISH, names_of_languages, placeholders, read_for_all, read_texts
 
 ROOT = Path(__file__).resolve().parents[2]  # the folder that contains ui/words and views

@@ -21,7 +21,8 @@ from ui.compute.jobs import jobs
 from ui.compute.loading import for_one_person, open_folder
 from ui.compute.uploads import MOST_OWN, keep
 from ui.page.page import Page
-from ui.server.limits import limits, public
+from ui.server.settings import public
+from ui.server.settings import settings as server_settings
 from ui.server.streamlit_private import forget_files
 from ui.show.figures import show_figure
 from ui.words.texts import Marked, as_plain, code, listed, problem_text, without_pictures
@@ -153,7 +154,9 @@ def upload_form(p: Page) -> None:
     """
     if public():
         with st.expander(p.text["public"], icon=":material/public:", key="public"):
-            p.say("public_explained", **asdict(limits()))
+            most = server_settings()
+            named = {"characters": most.characters, "sessions": most.sessions, "idle_minutes": most.idle_minutes}
+            p.say("public_explained", jobs=most.jobs, **named)
         return
     with st.expander(p.text["own"], icon=":material/upload:", key="upload"):
         if for_one_person():

@@ -17,7 +17,7 @@ from transformer.pictures.image_files import (
 )
 from transformer.pictures.preprocessing import Preprocessing
 from ui.compute.store import store
-from ui.server.limits import public
+from ui.server.settings import public
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.own_files import own_files, problem, take_file
