@@ -47,8 +47,8 @@ def script() -> None:
     values = numpy.array([[1.0, -2.0], [0.0, 3.0]])
     show_map(value_map(values, scale="diverging", **labels), key="values")
     grid = attention_grid([view(layer=0), view(layer=1)], selected=(1, 0))
-    show_grid(grid, key="grid", on_click=print)
-    show_lines(attention_lines(view(), heads=[1]), key="lines", on_click=print)
+    show_grid(grid, key="grid")
+    show_lines(attention_lines(view(), heads=[1]), key="lines")
     show_mask_editor(mask_editor(view(), head=0, own=view().allowed), key="mask", on_paint=print)
 
 

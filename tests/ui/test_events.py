@@ -174,7 +174,7 @@ def test_a_choice_is_kept_as_the_address_says_it() -> None:
 
 def test_a_cell_opens_its_arithmetic_once() -> None:
     attention_sections.cell_opener(None)(Cell(1, 4))
-    assert shared_focus.current().token == 1 and choice.values("attention_key") == ("4",)
+    assert shared_focus.current().token == 1 and page_state.values("attention_key") == ("4",)
     opened = f"{attention_sections.ARITHMETIC}: opened"
     assert st.session_state[opened] == 1
     attention_sections.cell_opener(4)(Cell(1, 4))
@@ -185,7 +185,7 @@ def test_strokes_are_painted_one_over_the_other() -> None:
     choice.put("mask", "window 3", "block 0-1,2-3")
     for cells, allowed in (((0, 1), (1, 1)), True), (((1, 1),), False):
         masks_sections.paint((), Stroke(tuple(Cell(*cell) for cell in cells), allowed))
-    assert choice.values("mask") == ("window 3", "allow 0-1", "block 1-1,2-3")
+    assert page_state.values("mask") == ("window 3", "allow 0-1", "block 1-1,2-3")
 
 
 def test_a_head_is_removed_and_put_in_again() -> None:
@@ -250,12 +250,11 @@ READ, CROSS = Focus(stack="decoder", token=1), Focus(stack="decoder", kind="cros
 
 
 @pytest.mark.parametrize(("focus", "how", "rows"), [  # of each row: its title, whether it is clickable, what is chosen
-    (Focus(), {"choose": False, "all_stacks": True}, [("source", False, None), ("reads", False, None)]),
-    (READ, {"choose": True, "all_stacks": False}, [("reads", True, 1)]),
-    (CROSS, {"choose": True, "all_stacks": False}, [("source", False, None), ("reads", True, 1)]),
-    (READ, {"choose": True, "all_stacks": True}, [("source", True, None), ("reads", True, 1)]),
+    (READ, {"all_stacks": False}, [("reads", True, 1)]),
+    (CROSS, {"all_stacks": False}, [("source", False, None), ("reads", True, 1)]),
+    (READ, {"all_stacks": True}, [("source", True, None), ("reads", True, 1)]),
     (
-        Focus(), {"choose": True, "all_stacks": True, "place": ("decoder", 2)},  # the page looks elsewhere
+        Focus(), {"all_stacks": True, "place": ("decoder", 2)},  # the page looks elsewhere
         [("source", True, None), ("reads", True, 2)],
     ),
 ])  # fmt: skip
@@ -273,11 +272,11 @@ def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint, focus: Focus, how
 def test_where_rows_are_named_after_predictions_a_chip_is_the_word_that_its_row_bears(tiny_checkpoint) -> None:
     """A reader saw “ange” selected in the strip, and the row “chaque” marked in the map."""
     trace = transformer.trace(tiny_checkpoint("translator"), "The cat.", target="Le chat.")
-    source, target = strip_rows(trace, CROSS, choose=True, all_stacks=False, predicted=True)["rows"]
+    source, target = strip_rows(trace, CROSS, all_stacks=False, predicted=True)["rows"]
     names = [token["text"] for token in target["tokens"]]
     assert names == list(trace.prediction.displays) and "<s>" not in names and names[-1] == "</s>"
     assert names[target["chosen"]] == trace.prediction.displays[1] != trace.target.displays[1]
     assert target["tokens"][0]["sends"]["token"] == 0, "a click on a name selects the row of this name"
     assert (target["title"], [token["text"] for token in source["tokens"]]) == ("predicts", list(trace.source.displays))
-    (row,) = strip_rows(transformer.trace(tiny_checkpoint("gpt"), "A."), Focus(), choose=False, all_stacks=True)["rows"]
+    (row,) = strip_rows(transformer.trace(tiny_checkpoint("gpt"), "A."), Focus(), all_stacks=True)["rows"]
     assert row["title"] == "text"

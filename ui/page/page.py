@@ -46,7 +46,7 @@ from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.shell.admission import admit
 from ui.shell.fitting import fit_model, fit_trace
-from ui.shell.focus import Focus
+from ui.shell.focus import Focus, is_presenting
 from ui.shell.focus_controls import (
     NEEDS,
     choose_masked_word,
@@ -62,7 +62,6 @@ from ui.shell.guidance.glossary_panel import glossary_panel
 from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
 from ui.shell.navigation import ENTRIES, Entry, links_onward, mark_laboratory, navigation
 from ui.shell.own_files import own_files
-from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.sentence import sentence_box, spaces
 from ui.shell.sentence_notes import needs_every_layer, reads_long_text, say_long_text, shows_one_layer, unlike_training
 from ui.shell.share import share, show_what_a_link_says
@@ -75,7 +74,7 @@ from ui.words.texts import PageText, as_plain, common, problem_text
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
 _OPENED = "page: the last that was drawn"  # key in the session
-FRAME_STYLE = Path(__file__).with_name("page.css")
+FRAME_STYLE, _PRESENTER_STYLE = (Path(__file__).with_name(f"{name}.css") for name in ("page", "presenter"))
 _LOG = logging.getLogger(__name__)
 
 
@@ -390,7 +389,10 @@ def _draw_frame(
         hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
     with hints:
-        _style()  # before the model and the trace, which take time: the title does not move when they are ready
+        # Before the model and the trace, which take time: the title does not move when they are ready.
+        st.html(FRAME_STYLE)
+        if is_presenting():
+            st.html(_PRESENTER_STYLE)
     waits.enter_context(_skeleton(p.name))
     p.focus, lesson, corrections = running_lesson(p.focus)
     by_hand = shared_focus.names_only_a_lesson()
@@ -432,7 +434,7 @@ def _draw_frame(
     if strip and "token" in needs:
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
         places["predicted"] = bool(predicts and predicts(p))
-        token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
+        token_strip(p.trace, p.focus, all_stacks="stack" not in needs, **places)
     lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear
     with lines:
         about_sentence = (*map(localize, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
@@ -510,11 +512,6 @@ def _open_checkpoint(p: Page) -> tuple[str, ...]:
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
     return unknown
-
-
-def _style() -> None:
-    st.html(FRAME_STYLE)
-    style_for_a_room()
 
 
 def _look_for(text: PageText, config: ModelConfig) -> None:

@@ -322,11 +322,7 @@ def _own_text_for(checkpoint: str, focus: Focus) -> str:
 def is_at_the_opening(focus: Focus) -> bool:
     """Return whether the reader has chosen no head."""
     opening = opening_focus(focus.checkpoint)
-    return _head_of(focus) == _head_of(opening)
-
-
-def _head_of(focus: Focus) -> tuple[str | int, ...]:
-    return tuple(getattr(focus, name) for name in PLACE)
+    return all(getattr(focus, name) == getattr(opening, name) for name in PLACE)
 
 
 def _is_ready(focus: Focus) -> bool:
@@ -438,6 +434,11 @@ def _know(address: dict[str, list[str]]) -> None:
 def current() -> Focus:
     """Return the focus of this browser session."""
     return st.session_state.get(_FOCUS) or opening_focus()
+
+
+def is_presenting() -> bool:
+    """Return whether the presenter switch is on: large type, full contrast, fewer controls, for a projector."""
+    return bool(current().presenter)
 
 
 def notes() -> tuple[str, ...]:

@@ -11,7 +11,8 @@ from transformer.files.opening_file import PLACE, Example, Opening, in_language,
 from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import PREFIX
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
-from ui.words.texts import common, examples, language, model_sentences, pictures
+from ui.words.texts import ROOT, common, language, model_sentences, pictures
+from ui.words.translations import read_texts
 
 _LOG = logging.getLogger(__name__)
 
@@ -97,16 +98,24 @@ def _of_kind(config: ModelConfig | None) -> Opening:
     """Return examples for this kind of model, at its first head, since its heads are unknown."""
     if config is not None and config.reads_images and not config.is_guest:
         size = config.picture_size**2
-        shown = next(((text, label) for label, text in pictures() if len(text) == size), (LEVELS[0] * size, "0"))
-        found = [Example(sentence=shown[0], label={"en": shown[1]}, shows={"en": shown[1]})]
+        label, text = next((each for each in pictures() if len(each[1]) == size), ("0", LEVELS[0] * size))
+        found = [_example(text, label, label)]
     elif config is not None and config.reads_images:
-        named = {f"{PREFIX}{name}": common(f"image.{name}") for name in DRAWN}
-        found = [Example(sentence=text, label={"en": name}, shows={"en": name}) for text, name in named.items()]
+        names = {name: common(f"image.{name}") for name in DRAWN}
+        found = [_example(f"{PREFIX}{drawn}", name, name) for drawn, name in names.items()]
     else:
         kind = "encoder-decoder" if config is None else "classifier" if config.n_classes else config.kind
+        texts, of_kinds = read_texts(ROOT, "examples", language()), model_sentences()["first_example"]
         found = [
-            Example(sentence=each.sentence, label={"en": each.label}, shows={"en": each.shows})
-            for each in examples(kind)  # already in the current language
+            _example(sentence, **texts[name])
+            for name, sentence in model_sentences()["example"].items()
+            if name not in of_kinds.values() or name == of_kinds.get(kind)
         ]
+        found.sort(key=lambda example: example.sentence != model_sentences()["example"].get(of_kinds.get(kind)))
     first = replace(found[0], place=dict(zip(PLACE, ("encoder", "self", 0, 0, 0), strict=True)))
     return Opening(name={"en": ""}, examples=(first, *found[1:]))
+
+
+def _example(sentence: str, label: str, shows: str) -> Example:
+    """Return an example with texts in the current language, which count for every language."""
+    return Example(sentence=sentence, label={"en": label}, shows={"en": shows})

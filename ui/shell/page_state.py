@@ -17,7 +17,7 @@ from ui.server.streamlit_private import page_hash
 Texts = tuple[str, ...]
 
 _CHOICES, _ARRIVED, _BROUGHT = "page state: choices", "page state: arrived", "page state: brought"
-_PAGE, _NAMES, _LAST = "page state: page", "page state: names", "page state: hash of the last page"
+_PAGE, _NAMES = "page state: page", "page state: names by hash"
 _TOLD = "page state: page that the browser was told of"
 NAMES = (_CHOICES, _PAGE)  # keys of the session that hold a page's choices
 _MOST = 64  # parameters that an address may contain
@@ -57,7 +57,7 @@ class Choices:
 def enter(page: str) -> None:
     """Begin the page of that name, with the parameters of the browser's address."""
     state = st.session_state
-    state[_PAGE], state[_LAST], state[_TOLD] = page, page_hash(), page
+    state[_PAGE] = state[_TOLD] = page
     state[_NAMES] = {**state.get(_NAMES, {}), page_hash(): page}
     if (arrived := state.pop(_ARRIVED, None)) is not None:
         replace(page, arrived)
@@ -79,11 +79,6 @@ def of_page(page: str) -> Choices:
 def current_page() -> str:
     """Return the name of the running page, or of the last one."""
     return st.session_state.get(_PAGE, "")
-
-
-def is_another_page() -> bool:
-    """Return whether the reader has opened another page since the last run."""
-    return st.session_state.get(_LAST, page_hash()) != page_hash()
 
 
 def left_for(page: str) -> str:
@@ -138,7 +133,7 @@ def choices(page: str = "") -> Mapping[str, Texts]:
     if not page:
         if not has_begun():
             return state[_ARRIVED]
-        page = (state.get(_NAMES, {}).get(page_hash()) if is_another_page() else current_page()) or ""
+        page = state.get(_NAMES, {}).get(page_hash(), "")
     found = of_page(page)
     texts = {key: found.texts(key) for key in {**found.shown, **found.set}}
     return {key: each for key, each in texts.items() if each}

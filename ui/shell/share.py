@@ -5,6 +5,7 @@ states the difference, on a server with other defaults.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
@@ -13,13 +14,15 @@ from transformer import Checkpoint
 from transformer.files.layout import is_same_fingerprint, shown_fingerprints
 from ui.server.settings import settings
 from ui.shell import address
-from ui.shell.copying import copy_button
+from ui.shell.events import component
 from ui.shell.focus import CAME_FROM, CLASS, FINGERPRINT, NOTE, address_of, current
 from ui.shell.fragments import fragment
 from ui.words.texts import as_plain, common
 
 BUTTON = "share"
 LONGEST_NOTE = 500
+# Streamlit's own icon in a code block needs a mouse.
+_copy_button = component("copying", Path(__file__).with_name("copying.js"))
 
 
 def link(
@@ -74,7 +77,8 @@ def share(checkpoint: str, fingerprint: str) -> None:
             note=note,
         )
         st.code(shown_link, language=None, wrap_lines=True)
-        copy_button(shown_link, label=common("share.copy"), key="copy link")
+        said = {"label": common("share.copy"), "done": common("share.copied")}
+        _copy_button(key="copy link", data={"text": shown_link, **said})
         st.caption(common("share.caption"))
         if web_page := settings().web_page:
             st.link_button(common("share.web"), web_link(web_page, shown_link), icon=":material/public:")

@@ -61,15 +61,15 @@ def show_mask_editor(figure: CanvasFigure, *, key: str, on_paint: Callable[[Stro
     _mount(figure, "edit", partial(read_stroke, shape=_shape(figure)), on_paint, key=key)
 
 
-def show_grid(figure: CanvasFigure, *, key: str, on_click: Callable[[Location], None] = _select) -> None:
+def show_grid(figure: CanvasFigure, *, key: str) -> None:
     """Show all heads of all layers (``attention_grid``); a click selects a head on all pages."""
     shown = frozenset((tile["layer"], tile["head"]) for tile in figure.metadata["tiles"])
-    _mount(figure, "click", partial(read_head, shown=shown), on_click, key=key)
+    _mount(figure, "click", partial(read_head, shown=shown), _select, key=key)
 
 
-def show_lines(figure: CanvasFigure, *, key: str, on_click: Callable[[int], None] = choose_token) -> None:
+def show_lines(figure: CanvasFigure, *, key: str) -> None:
     """Show ``attention_lines``; a click selects a token (of the queries) on all pages."""
-    _mount(figure, "click", partial(read_token, count=len(figure.metadata["rows"])), on_click, key=key)
+    _mount(figure, "click", partial(read_token, count=len(figure.metadata["rows"])), choose_token, key=key)
 
 
 def show_steps(figure: CanvasFigure, *, key: str, on_stop: Callable[[int], None]) -> None:

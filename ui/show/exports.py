@@ -1,17 +1,20 @@
-"""Files from figures: images, a page that works offline, CSV.
+"""Files from figures, tables and pages: images, a page that works offline, CSV, documents.
 
 Images are made on the server (Altair), or by Plotly's own camera: PNG on the page, SVG in the saved page. A file is
 made when somebody asks for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
+from charts.documents.document import document
+from charts.documents.document_parts import Part
 from charts.toolkit.figure_table import figure_table
-from ui.show.csv_files import as_csv
-from ui.words.texts import common
+from transformer.disk.tables import harmless_cell
+from ui.words.texts import browser_words, common, language
 
 
 def figure_kind(figure: Any) -> str:
@@ -69,3 +72,13 @@ def _altair_picture(figure: Any, format: str) -> bytes:
     if format == "png":
         return vl_convert.vegalite_to_png(figure.to_json(), scale=2)
     return vl_convert.vegalite_to_svg(figure.to_json()).encode("utf-8")
+
+
+def as_csv(table: pd.DataFrame) -> bytes:
+    """Return UTF-8 with a header in which no cell is a formula (``harmless_cell``); numbers stay numbers."""
+    return table.map(harmless_cell).rename(columns=harmless_cell).to_csv(index=False).encode("utf-8")
+
+
+def document_of(title: str, parts: Sequence[Part], **more: Any) -> str:
+    """Build a document in the reader's language; the arguments are those of ``document``."""
+    return document(title, parts, language=language(), words=browser_words(), **more)

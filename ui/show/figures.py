@@ -22,10 +22,9 @@ from charts.toolkit.numbers import number, signs, whole
 from charts.toolkit.words import localize
 from ui.compute.loading import REPOSITORY
 from ui.compute.store import FIGURE, store
+from ui.shell.focus import is_presenting
 from ui.shell.fragments import fragment
-from ui.shell.presentation.presenter import is_presenting
-from ui.show.csv_files import as_csv
-from ui.show.exports import exports, figure_kind
+from ui.show.exports import as_csv, exports, figure_kind
 from ui.words.texts import common
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
 from pathlib import Path
@@ -103,16 +102,6 @@ class PageText(dict[str, Any]):
 
     def __missing__(self, key: str) -> str:
         raise KeyError(f"views/{self.name}/en.toml has no text {key!r}; it has {', '.join(sorted(self))}")
-
-
-@dataclass(frozen=True)
-class Example:
-    """An example sentence; ``target`` is empty if the model generates the output itself."""
-
-    label: str
-    sentence: str
-    shows: str
-    target: str = ""
 
 
 def language() -> str:
@@ -213,20 +202,6 @@ def model_sentences() -> Mapping[str, Any]:
     return read_for_all(ROOT, "sentences")
 
 
-def examples(kind: str = "") -> tuple[Example, ...]:
-    """Return the examples for models without their own, or those for one ``kind``, its own first.
-
-    With a ``kind``, examples that suit only other kinds are left out.
-    """
-    shown, first = read_texts(ROOT, "examples", language()), model_sentences()["first_example"]
-    own = first.get(kind, "")
-    names = [name for name in model_sentences()["example"] if not kind or name == own or name not in first.values()]
-    sentences = model_sentences()["example"]
-    return tuple(
-        Example(sentence=sentences[name], **shown[name]) for name in sorted(names, key=lambda name: name != own)
-    )
-
-
 def pictures() -> tuple[tuple[str, str], ...]:
     """Return test images for models that read images: (what it shows, the image as text)."""
     return tuple(tuple(line.split()) for line in model_sentences()["pictures"].split("\n"))
@@ -272,11 +247,6 @@ def named_word(label: str) -> str:
     """Return ``plain_word``, and a punctuation mark by its name: a sentence may end with it."""
     word = plain_word(label)
     return word if any(map(str.isalnum, word)) else quoted_word(label)
-
-
-def token_name(label: str) -> str:
-    """Return ``label_in_words`` as Markdown that shows exactly these characters."""
-    return as_plain(label_in_words(label))
 
 
 def as_plain(text: str) -> str:

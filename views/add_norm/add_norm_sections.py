@@ -21,7 +21,7 @@ from transformer.layers import norms
 from transformer.layers.residual_stream import additions, contributions, stream_lengths
 from ui.page.page import Page
 from ui.shell import choice
-from ui.shell.presentation.presenter import labels
+from ui.shell.choice import labels
 from ui.show.figures import show_figure
 from ui.words.texts import common
 

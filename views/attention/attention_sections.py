@@ -37,15 +37,14 @@ from transformer.text.tokens import TokenSequence
 from ui.page.page import Page
 from ui.shell import choice
 from ui.shell.events import heard, mark_opened, whole_number
-from ui.shell.focus import current
+from ui.shell.focus import current, is_presenting
 from ui.shell.openings import has_place
 from ui.shell.picture import picture_address
-from ui.shell.presentation.presenter import is_presenting
 from ui.shell.strip import choose_token
 from ui.shell.token_rows import token_rows
 from ui.show.drawings import Cell, show_lines, show_map
 from ui.show.figures import show_figure
-from ui.words.texts import Marked, as_plain, common, label_in_words, plain_word, token_name
+from ui.words.texts import Marked, as_plain, common, label_in_words, plain_word
 
 DRAWINGS = ("map", "lines", "values", "rollout")
 RARER = ("values", "rollout")  # chosen under "More"
@@ -430,7 +429,7 @@ def facts(p: Page, shown: Shown) -> None:
         elif is_of_head:
             lengths = added_lengths(p)[shown.row]
             total, best = float(lengths.sum()), int(lengths.argmax())
-            name = token_name(shown.view.key.labels[best]) if total else p.text["nothing"]
+            name = as_plain(label_in_words(shown.view.key.labels[best])) if total else p.text["nothing"]
             _metric(p, "strongest", as_plain(name), share=float(lengths[best]) / total if total else 0.0)
 
 

@@ -43,10 +43,10 @@ from transformer.runs.traces import Trace
 from ui.page.page import Page
 from ui.sections.word_swaps import suggested_sentence, take_pair
 from ui.shell import choice
-from ui.shell.focus import is_at_the_opening, select, start_of
+from ui.shell.choice import labels
+from ui.shell.focus import is_at_the_opening, is_presenting, select, start_of
 from ui.shell.offers import offer
 from ui.shell.openings import examples_of
-from ui.shell.presentation.presenter import is_presenting, labels
 from ui.shell.sentence_notes import guess_language
 from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_figure

@@ -36,8 +36,8 @@ from ui.page.page import Page
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.choice import one_of
+from ui.shell.focus import is_presenting
 from ui.shell.offers import offer
-from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import Cell, show_map
 from ui.words.texts import listed, page_text, page_texts, problem_text
 from views.compare.compare_sections import Side, answers, heads_map, map_height, maps, side, which_heads

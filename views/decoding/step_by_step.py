@@ -47,8 +47,9 @@ from transformer.runs.decoding_strategies import Strategy, reshape_logits
 from transformer.runs.inputs import prompt_of
 from ui.page.page import Page, guard
 from ui.shell import choice, page_state
+from ui.shell.choice import labels
+from ui.shell.focus import is_presenting
 from ui.shell.fragments import fragment
-from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_steps
 from ui.show.figures import show_figure
 from ui.words.model_terms import logits_formula

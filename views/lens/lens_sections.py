@@ -39,10 +39,10 @@ from ui.page.page import Page
 from ui.sections.uncertain_output import uncertainty_note
 from ui.sections.word_swaps import ready_pairs, suggested_sentence, take_pair
 from ui.shell import choice, page_state
-from ui.shell.focus import FIRST_CHOSEN
+from ui.shell.choice import labels
+from ui.shell.focus import FIRST_CHOSEN, is_presenting
 from ui.shell.navigation import go_to
 from ui.shell.offers import offer
-from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import Cell, show_map
 from ui.show.figures import show_figure
 from ui.words.texts import Marked, as_plain, code, common, listed, named_word, problem_text

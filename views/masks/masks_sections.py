@@ -24,7 +24,7 @@ from ui.compute.store import store
 from ui.page.living_picture import without_words
 from ui.page.page import Page
 from ui.sections.effects import show_consequence
-from ui.shell import choice
+from ui.shell import choice, page_state
 from ui.show.drawings import Stroke, show_map, show_mask_editor
 from ui.show.score_formula import score_formula
 from ui.words.texts import label_in_words, listed
@@ -89,7 +89,7 @@ def take_back(p: Page, choices: MaskChoices) -> None:
 
 def paint(begins: Sequence[str], stroke: Stroke) -> None:
     """Add the cells of a stroke to the mask, to ``begins`` if none was chosen: its callback."""
-    before = MaskChoices.from_texts(choice.values(_MASK) or begins)
+    before = MaskChoices.from_texts(page_state.values(_MASK) or begins)
     choice.put(_MASK, *before.painted(stroke.cells, allowed=stroke.allowed).to_texts())
 
 
@@ -99,7 +99,7 @@ def _current(p: Page, view: AttentionView) -> MaskChoices:
     Painted cells belong to one sentence and kind of attention; a preset stays.
     """
     of, state = hash((p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)), st.session_state
-    asked = choice.values(_MASK)
+    asked = page_state.values(_MASK)
     choices = MaskChoices.from_texts(asked).fitting(view) if asked else _begin(p, view)
     if asked and state.get(_OF, of) != of and list(asked) == state[_HISTORY][-1]:  # an address contains no mask
         choices = replace(choices, cells={}, word=0)

@@ -27,8 +27,8 @@ from transformer.text.tokens import TokenSequence
 from ui.page.page import Page
 from ui.sections.effects import HARDLY
 from ui.shell import choice
-from ui.shell.focus import start_of
-from ui.shell.presentation.presenter import is_presenting, labels
+from ui.shell.choice import labels
+from ui.shell.focus import is_presenting, start_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
 from ui.show.score_formula import score_formula

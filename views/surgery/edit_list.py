@@ -7,7 +7,7 @@ import streamlit as st
 from transformer.runs.directions import Steering
 from transformer.runs.edit_specs import EditSpec
 from ui.page.page import Page
-from ui.shell import choice
+from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
 from ui.words.texts import quote
 
@@ -20,7 +20,7 @@ _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # kinds of edits of one head th
 
 def specs() -> tuple[str, ...]:
     """Return the edits as strings (``transformer.runs.edit_specs``), in order of application."""
-    return choice.values(EDIT, page="surgery")
+    return page_state.values(EDIT, page="surgery")
 
 
 def keep_fitting(p: Page) -> None:

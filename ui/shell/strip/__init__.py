@@ -1,5 +1,7 @@
 """The tokens that the model read, as a strip of small buttons."""
 
+from typing import Any
+
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
 from ui.shell import choice, page_state
@@ -13,54 +15,38 @@ _MANY, _AROUND = 600, 20  # tokens; longer texts show so many before and after t
 _OTHERWISE = ("attention", "tokens", "lens", "positions", "add_norm", "feed_forward", "embeddings")
 
 
-def token_strip(
-    trace: Trace,
-    focus: Focus,
-    *,
-    choose: bool,
-    all_stacks: bool,
-    place: tuple[str, int] | None = None,
-    only: str | None = None,
-    predicted: bool = False,
-) -> None:
-    """Draw one row per sequence in use.
-
-    Args:
-        trace: The run.
-        focus: The focus.
-        choose: Whether a click selects a token.
-        all_stacks: Whether tokens of the other stack can be selected, too.
-        place: Stack and token to mark, if it is not the focused one.
-        only: The only stack whose tokens the page is about.
-        predicted: Whether a decoder's rows are named after the tokens that they predict, as in the page's map. A click
-            on a name selects its row, the position that reads the token before.
-    """
-    how = {"choose": choose, "all_stacks": all_stacks, "place": place, "only": only, "predicted": predicted}
-    token_rows(
-        key="token strip",
-        data=strip_rows(trace, focus, **how),
-        on_chosen_change=_send_choice,
-    )
+def token_strip(trace: Trace, focus: Focus, **how: Any) -> None:
+    """Draw one row per sequence in use; the arguments are those of ``strip_rows``."""
+    token_rows(key="token strip", data=strip_rows(trace, focus, **how), on_chosen_change=_send_choice)
 
 
 def strip_rows(
     trace: Trace,
     focus: Focus,
     *,
-    choose: bool,
     all_stacks: bool,
     place: tuple[str, int] | None = None,
     only: str | None = None,
     predicted: bool = False,
 ) -> dict:
-    """Return the data of the component: plain text only, which it adds to the page with ``textContent``."""
+    """Return the data of the component: plain text only, which it adds to the page with ``textContent``.
+
+    Args:
+        trace: The run.
+        focus: The focus.
+        all_stacks: Whether tokens of the other stack can be selected, too.
+        place: Stack and token to mark, if it is not the focused one.
+        only: The only stack whose tokens the page is about.
+        predicted: Whether a decoder's rows are named after the tokens that they predict, as in the page's map. A click
+            on a name selects its row, the position that reads the token before.
+    """
     rows, at = [], place or (focus.stack, focus.token)
     for stack in trace.stacks:
         if only and stack != only:
             continue
         if not all_stacks and stack != focus.stack and focus.kind != "cross":
             continue  # nothing on the page is about the other stack's tokens
-        clickable = choose and (all_stacks or stack == focus.stack)
+        clickable = all_stacks or stack == focus.stack
         tokens = read = trace.tokens(stack)
         ahead = int(predicted and stack == "decoder")
         if ahead:
@@ -68,7 +54,7 @@ def strip_rows(
         picture = picture_of_patches(trace) if trace.checkpoint.config.reads_images else {}
         one = "picture" if picture else "text"
         title = common(f"page.{_name(read.name, ahead=bool(ahead)) if len(trace.stacks) > 1 or ahead else one}")
-        chosen = at[1] if choose and stack == at[0] else None
+        chosen = at[1] if stack == at[0] else None
         shown = _shown(len(tokens), chosen or 0)
         if len(shown) < len(tokens):
             title = common("page.part", title=title, first=shown[0], last=shown[-1])
@@ -81,7 +67,7 @@ def strip_rows(
                 **picture,
             }
         )
-    return {"look": "strip", "rows": rows, "hint": common("page.choose_token") if choose else ""}
+    return {"look": "strip", "rows": rows, "hint": common("page.choose_token")}
 
 
 def _name(sequence: str, *, ahead: bool) -> str:

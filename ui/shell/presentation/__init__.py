@@ -1,1 +1,0 @@
-"""Presentation to a class: large figures, and keyboard control."""
