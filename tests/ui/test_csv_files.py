@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.kinds_of_text import SENDABLE
-from ui.show.csv_files import as_csv
+from ui.show.exports import as_csv
 
 
 def cells(table: pd.DataFrame) -> list[list[str]]:

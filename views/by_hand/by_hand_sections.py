@@ -25,7 +25,7 @@ from ui.shell import choice
 from ui.shell.events import heard, one_of
 from ui.shell.fragments import fragment
 from ui.shell.navigation import go_to, pages
-from ui.show.documents import document_of
+from ui.show.exports import document_of
 from ui.show.figures import source_of
 from ui.words.texts import PageText, language, use_language
 

@@ -34,7 +34,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import CLASS
 from ui.shell.fragments import fragment
 from ui.shell.navigation import page_names
-from ui.show.csv_files import as_csv
+from ui.show.exports import as_csv
 from ui.words import texts
 from ui.words.texts import as_plain, common, listed, page_text, unmarked
 

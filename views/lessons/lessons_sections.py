@@ -18,7 +18,7 @@ from ui.shell.guidance.guesses import MOST_TRIES, Guess, Score, answered_questio
 from ui.shell.guidance.lesson_bar import begin_lesson, just_finished, step_focus
 from ui.shell.guidance.lessons import ANSWER, Lesson
 from ui.shell.navigation import DESK, page_names, pages
-from ui.show.documents import document_of
+from ui.show.exports import document_of
 from ui.words import texts
 from ui.words.texts import Marked, unmarked
 from views.lessons.bug_exercise import BUGS, EXERCISE

@@ -7,7 +7,7 @@ from ui.classroom.class_address import is_local
 from ui.page.page import Page
 from ui.shell.guidance.guesses import shuffled_options
 from ui.shell.guidance.lessons import ANSWER, Lesson, Step
-from ui.show.documents import document_of
+from ui.show.exports import document_of
 
 
 def worksheet(
