@@ -117,7 +117,7 @@ def test_a_checkpoint_that_breaks_while_it_is_looked_at(open_app, folder, fault)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-def test_nobody_outside_learns_where_the_files_of_a_public_server_lie(public_server, open_app, folder, fault) -> None:
+def test_errors_of_a_public_server_name_none_of_its_folders(public_server, open_app, folder, fault) -> None:
     app = open_app(PAGES[(FAULTS.index(fault) + TURN) % len(PAGES)], checkpoint="tiny-gpt", sentence="Hello there.")
     fault(folder)
     app.run()
@@ -181,7 +181,7 @@ def test_each_is_refused_in_a_sentence(odd, open_app) -> None:
         app = open_app("overview", checkpoint=name)
         assert not app.exception and "cannot be opened" in app.error[0].value.replace("\\", ""), name
     with pytest.raises(CheckpointError, match="gemma4_text"):
-        loading.config_of("unequal head widths")
+        loading.load_checkpoint("unequal head widths")
 
 
 def test_no_file_in_the_cache_of_the_hub_breaks_the_list(tmp_path, monkeypatch) -> None:

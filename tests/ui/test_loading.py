@@ -52,7 +52,7 @@ def test_a_checkpoint_is_loaded_once_and_again_when_its_files_change(own_folder:
     shutil.rmtree(own_folder / "tiny-translator")
     shutil.copytree(own_folder / "tiny-gpt", own_folder / "tiny-translator")
     assert loading.load_checkpoint("tiny-translator").config.kind == "decoder-only"
-    assert loading.config_of("tiny-translator").kind == "decoder-only"
+    assert loading.readable_config("tiny-translator").kind == "decoder-only"
 
 
 def test_a_checkpoint_that_does_not_fit_says_so(own_folder: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_base_that_is_fetched_after_its_adapter_is_found(own_folder: Path, mon
     assert len(loading._stamp(adapter)) > len(without)
 
 
-def test_nobody_can_write_into_a_shared_trace_and_bad_input_is_refused_every_time(checkpoints_folder: Path) -> None:
+def test_a_shared_trace_is_read_only_and_bad_input_is_refused_every_time(checkpoints_folder: Path) -> None:
     trace = load_trace("tiny-translator", sentence="The cat.")
     for name in trace.names():
         with pytest.raises(ValueError, match="read-only"):

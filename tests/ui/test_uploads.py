@@ -132,7 +132,18 @@ def test_what_another_visitor_has_opened_stays(visitors: Visitors) -> None:
     assert uploads.is_here(shared) and shared not in uploads.own_uploads()
 
 
-def test_when_there_is_no_space_what_nobody_uses_goes_and_the_rest_is_refused(
+def test_an_upload_is_opened_although_a_folder_of_the_app_has_its_name(
+    visitors: Visitors, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = visitors("A").send(1)
+    shutil.copytree(uploads.uploads_folder() / name, tmp_path / name)
+    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(tmp_path))
+    assert loading.checkpoint_path(name) == uploads.uploads_folder() / name
+    shutil.rmtree(uploads.uploads_folder() / name)
+    assert loading.checkpoint_path(name) == tmp_path / name, "a link to it still opens it"
+
+
+def test_unused_uploads_are_removed_when_space_is_short_and_more_is_refused(
     visitors: Visitors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = visitors("A").send(1)
@@ -198,7 +209,7 @@ def test_a_path_is_typed_where_one_person_uses_the_server(
     assert any(f'transformer.load("{elsewhere.resolve()}/tiny-sentiment")' in code for code in codes(app))
 
 
-def test_nobody_types_a_path_where_the_server_serves_others(checkpoints_folder: Path, monkeypatch) -> None:
+def test_typed_paths_are_refused_where_the_server_serves_other_visitors(checkpoints_folder: Path, monkeypatch) -> None:
     monkeypatch.setattr(loading, "for_one_person", lambda: False)
     with pytest.raises(transformer.CheckpointError, match="is not a directory"):
         loading.open_folder(str(checkpoints_folder / "tiny-gpt"))
@@ -225,7 +236,7 @@ def test_one_person_is_who_sits_at_this_machine(
     assert loading.for_one_person() is one
 
 
-def test_nobody_waits_while_the_file_of_another_visitor_is_checked(
+def test_visitors_do_not_wait_while_another_upload_is_checked(
     visitors: Visitors, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = visitors("first").send(1)

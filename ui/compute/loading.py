@@ -155,10 +155,12 @@ def typed_checkpoints() -> tuple[str, ...]:
 
 def checkpoint_path(name: str) -> Path:
     """Return the path of a checkpoint: a folder, an upload, a typed path, or another program's file."""
-    if found := _typed.get(name) or _folders_by_name().get(name):
-        return found
-    if is_received(name):
+    if name in _typed:
+        return _typed[name]
+    if is_here(name):  # its name is the hash of its content, whatever a folder of that name holds
         return folder_of(name)
+    if found := _folders_by_name().get(name):
+        return found
     folders = checkpoints_folders()
     place = next((folder / name for folder in folders if os.path.isdir(f"{folder}/{name}")), folders[0] / name)
     # A link may name anything: os.path.exists is False for a name that is too long, Path.exists raises an error.
@@ -221,28 +223,16 @@ def _recipe(path: Path) -> Recipe:
     return load_recipe(path)
 
 
-def config_of(name: str) -> ModelConfig:
-    """Return the configuration alone, without the weights.
+@once_a_run
+def readable_config(name: str) -> ModelConfig | None:
+    """Return the configuration alone, without the weights; ``None`` if it is missing or invalid in any way.
 
-    Raises:
-        OSError: If it cannot be read.
-        ValueError: If it is missing or invalid in any way: pages that list checkpoints skip it.
+    Pages that list checkpoints skip it, and the page that opens it explains the problem.
     """
     try:
         path = checkpoint_path(name)
         return _config(path, _stamp(path))
-    except (OSError, ValueError):
-        raise
-    except Exception as error:
-        raise transformer.CheckpointError(f"{name[:200]} cannot be read: {repr(error)[:300]}") from error
-
-
-@once_a_run
-def readable_config(name: str) -> ModelConfig | None:
-    """Return ``config_of``, or ``None`` if it cannot be read; the page explains the problem."""
-    try:
-        return config_of(name)
-    except (OSError, ValueError):
+    except Exception:  # a file may be damaged in any way
         return None
 
 

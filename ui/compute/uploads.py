@@ -71,10 +71,9 @@ def is_here(name: str) -> bool:
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of an upload, and keep it as long as this session uses it."""
-    if is_here(name):
-        with _lock:
-            _users.setdefault(name, set()).add(session_id())
+    """Return the folder of a stored upload, and keep it as long as this session uses it."""
+    with _lock:
+        _users.setdefault(name, set()).add(session_id())
     return uploads_folder() / name
 
 
