@@ -144,8 +144,9 @@ def navigation() -> StreamlitPage:
     """Set up the browser tab, draw the navigation and return the page to run."""
     # A named icon would be fetched from another host.
     icon = str(Path(__file__).with_name("icon.svg"))
-    existing = pages()
-    without = current().presenter or _requested_page(existing) in _WIDE
+    existing, asked = pages(), page_hash()
+    named = next((name for name, page in existing.items() if hash_of(page) == asked), "")  # by the browser
+    without = current().presenter or _requested_page(named) in _WIDE
     st.set_page_config(page_icon=icon, layout="wide", initial_sidebar_state="collapsed" if without else SIDEBAR_WIDTH)
     shown: dict[str, list[StreamlitPage]] = {"": []}  # a page without a heading is in the row itself
     for title, group in GROUPS.items():
@@ -156,20 +157,19 @@ def navigation() -> StreamlitPage:
     if urlsplit(st.context.url or "").path.rpartition("/")[2] == first:  # it is served at "/"
         lead = partial(_lead_from, first, existing)
         shown[""].append(st.Page(lead, title=existing[first].title, url_path=first, visibility="hidden"))
-    _announce(existing)
+    _announce(named)
     page = st.navigation(shown, position="top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
     _open_named_page(existing)
     if st.context.is_embedded:  # embed=true showed one figure alone
         add_note(common("note.gone", name="embed"))
-    if (name := next((name for name, one in existing.items() if one.url_path == page.url_path), None)) is not None:
+    if name := named or next((name for name, one in existing.items() if one.url_path == page.url_path), ""):
         page_state.enter(name)
     return page
 
 
-def _announce(existing: dict[str, StreamlitPage]) -> None:
+def _announce(name: str) -> None:
     """Send the address of a newly opened page before the navigation; see ``ui.shell.address``."""
-    name = _named_by_browser(existing)
     if not name:
         return
     left = page_state.left_for(name)
@@ -180,16 +180,10 @@ def _announce(existing: dict[str, StreamlitPage]) -> None:
         write_address(opening=name)
 
 
-def _named_by_browser(existing: dict[str, StreamlitPage]) -> str:
-    """Return the page that the browser names by its hash, "" if it names none."""
-    asked = page_hash()
-    return next((name for name, page in existing.items() if hash_of(page) == asked), "")
-
-
-def _requested_page(existing: dict[str, StreamlitPage]) -> str:
+def _requested_page(named: str) -> str:
     """Return the page that is about to be drawn, by its name or by the last part of its address."""
     path = urlsplit(st.context.url or "").path
-    return _named_by_browser(existing) or address.value(PAGE) or path.rstrip("/").rpartition("/")[2]
+    return named or address.value(PAGE) or path.rstrip("/").rpartition("/")[2]
 
 
 def _open_named_page(existing: dict[str, StreamlitPage]) -> None:
