@@ -132,7 +132,7 @@ def test_layers_that_turn_otherwise_are_named(open_app, guest_folder, monkeypatc
         assert f"{base}^{{-2i/" in "\n".join(latex.value for latex in app.latex)
 
 
-def test_nobody_is_sent_to_add_padding_where_there_is_none(open_app, tmp_path, monkeypatch) -> None:
+def test_no_text_recommends_padding_where_there_is_none(open_app, tmp_path, monkeypatch) -> None:
     settings = foreign_checkpoint("hf-bert", tmp_path) / "tokenizer_config.json"
     settings.write_text(settings.read_text().replace('"[PAD]"', '"[UNK]"'))
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))

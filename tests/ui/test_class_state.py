@@ -37,7 +37,7 @@ def test_a_student_who_joins_again_is_the_same_one() -> None:
     assert gone.students["eve"].number == 2, "a name is not given twice"
 
 
-def test_a_full_class_admits_nobody_else() -> None:
+def test_a_full_class_admits_no_further_student() -> None:
     state = a_class(*map(str, range(classes.MOST_STUDENTS)))
     assert classes.join(state, "one more", now=0) is state
     assert classes.join(state, "0", now=0) is state

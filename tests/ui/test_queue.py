@@ -108,7 +108,7 @@ def test_no_page_keeps_its_slot(open_app: Callable[..., AppTest]) -> None:
 # ---- long computations ----------------------------------------------------------------------------------------------
 
 
-def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up() -> None:
+def test_twenty_visitors_enter_in_order_and_those_who_leave_block_nothing() -> None:
     queue, begun = Queue(1, share=SOON * 3), []
     first = Work()
     jobs = [Job(first, queue=queue, patience=SOON * 3)]
@@ -148,7 +148,7 @@ def test_a_seat_goes_to_the_first_in_line_who_is_still_there() -> None:
     assert queue.ask("a") == 1  # a visitor who left is last in line
 
 
-def test_an_idle_seat_goes_to_who_waits_and_to_nobody_else() -> None:
+def test_an_idle_seat_goes_only_to_a_waiting_visitor() -> None:
     now = [0.0]
     queue = seats(2, set("abcde"), lasts=60, clock=lambda: now[0])
     assert [queue.ask(who) for who in "ab"] == [0, 0]

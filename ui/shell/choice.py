@@ -65,7 +65,7 @@ FORMER = {
         "variation de log p(sortie)",
     ),
 }
-_NOBODY = object()
+_NO_OWNER = object()
 _WHOLE_PAGE = "choice: a fragment has changed the whole page"
 _TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
 _LONGEST_NUMBER = 20  # characters
@@ -107,7 +107,7 @@ def put(key: str, *texts: object, page: str = "", owner: object = None) -> None:
     _write_from_a_fragment()
 
 
-def toggle(label: str, *, key: str, default: bool = False, owner: object = _NOBODY, **more: Any) -> bool:
+def toggle(label: str, *, key: str, default: bool = False, owner: object = _NO_OWNER, **more: Any) -> bool:
     """Draw a switch, "true" or "false" in the address."""
     return _draw(st.toggle, label, key, _read(key, owner, default, _truth), default, **more)
 
@@ -121,7 +121,7 @@ def slider(
     format: str | None = None,
     *,
     key: str,
-    owner: object = _NOBODY,
+    owner: object = _NO_OWNER,
     **more: Any,
 ) -> Any:
     """Draw a slider, for a range if ``default`` is a pair."""
@@ -136,14 +136,14 @@ def slider(
     return _draw(st.slider, label, key, found, default, low, high, **more)
 
 
-def number(label: str, low: int, high: int, default: int, *, key: str, owner: object = _NOBODY, **more: Any) -> int:
+def number(label: str, low: int, high: int, default: int, *, key: str, owner: object = _NO_OWNER, **more: Any) -> int:
     """Draw a box for an integer."""
     found = _read(key, owner, default, partial(_number, low=low, high=high))
     return _draw(st.number_input, label, key, found, default, low, high, **more)
 
 
 def text(
-    label: str, default: str = "", *, key: str, owner: object = _NOBODY, several_lines: bool = False, **more: Any
+    label: str, default: str = "", *, key: str, owner: object = _NO_OWNER, several_lines: bool = False, **more: Any
 ) -> str:
     """Draw a text box."""
     box = st.text_area if several_lines else st.text_input
@@ -151,10 +151,10 @@ def text(
 
 
 def several(
-    label: str, options: Sequence[Any], default: Sequence[Any], *, key: str, owner: object = _NOBODY, **more: Any
+    label: str, options: Sequence[Any], default: Sequence[Any], *, key: str, owner: object = _NO_OWNER, **more: Any
 ) -> list:
     """Draw a list from which several options can be chosen."""
-    if owner is not _NOBODY:
+    if owner is not _NO_OWNER:
         page_state.belongs_to(key, owner)
     known, texts = _known(options), page_state.values(key)
     found = [known[text] for text in dict.fromkeys(texts) if text in known] if texts else list(default)
@@ -208,7 +208,7 @@ def one_of(
     return _choose(row, label, list(names), next(iter(names)) if first is None else first, key=key, **more)
 
 
-def read_option(key: str, names: Mapping[Any, Sequence[str]], first: Any, *, owner: object = _NOBODY) -> Any:
+def read_option(key: str, names: Mapping[Any, Sequence[str]], first: Any, *, owner: object = _NO_OWNER) -> Any:
     """Return what ``one_of`` returns, before it is drawn, or if another control shows it."""
     return _read(key, owner, first, _known(list(names), _called(names)).get)
 
@@ -229,7 +229,7 @@ def _choose(
     default: Any,
     *,
     key: str,
-    owner: object = _NOBODY,
+    owner: object = _NO_OWNER,
     called: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Any:
@@ -240,7 +240,7 @@ def _choose(
 
 def collapsible(label: str, *, key: str, **more: Any) -> DeltaGenerator:
     """Draw a collapsible part of the page; ``open`` of the result is true once the reader has opened it."""
-    page, found = page_state.current_page(), _read(key, _NOBODY, False, _truth)
+    page, found = page_state.current_page(), _read(key, _NO_OWNER, False, _truth)
     drawn[page, key] = "expander"
     if st.session_state.get(key, False) != found:
         st.session_state[key] = found
@@ -253,7 +253,7 @@ def _read(key: str, owner: object, default: Any, reading: Callable[[str], Any]) 
 
 
 def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], Any]) -> tuple:
-    if owner is not _NOBODY:
+    if owner is not _NO_OWNER:
         page_state.belongs_to(key, owner)
     texts = page_state.values(key)
     if len(default) == 1:
