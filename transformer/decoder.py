@@ -1,7 +1,5 @@
 """The decoder: causal self-attention, cross-attention, feed-forward (Vaswani et al. 2017, §3.1)."""
 
-from itertools import islice
-
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -12,7 +10,7 @@ from transformer.feed_forward import FeedForward
 from transformer.layer_norm import norm_layer
 from transformer.masks import combined_mask, padding_mask
 from transformer.positions import RelativePositionBias, RotaryEncoding
-from transformer.probes import Probe, first_layer
+from transformer.probes import Probe
 from transformer.residual import residual_connection
 
 
@@ -120,7 +118,7 @@ class Decoder(nn.Module):
             memory_allowed = combined_mask(memory_keys_allowed, n_queries, causal=False)
         bias = None if self.position_bias is None else self.position_bias(n_queries, start + n_queries)
         stream = self.embedding(ids, start)
-        for layer in islice(self.layers, first_layer(), None):
+        for layer in self.layers:
             stream = layer(stream, allowed, memory, memory_allowed, bias)
         return stream if self.final_norm is None else self.final_norm(stream)
 

@@ -74,7 +74,7 @@ class Recording:
     Attributes:
         tensors: Recorded tensors, by probe name.
         names: Names of the probes to keep; ``None`` for all. Keeping only the tensor that a sweep needs saves memory.
-        first: The layer with which a decoder begins; those below it are skipped.
+        first: The layer with which a third-party model begins; those below it are skipped.
         last: The probe after which the pass ends, by raising ``PassEnded``.
         edits: Edits to apply, by probe name.
         derived: Functions that compute tensors which the pass itself did not need: for the name of a recorded tensor
@@ -169,7 +169,8 @@ def record(
     Args:
         edits: Edits to apply.
         names: Names of the probes to record; all if ``None``.
-        first: The layer with which a decoder begins. Those below it are skipped, so an edit has to give its input.
+        first: The layer with which a third-party model begins. Those below it are skipped, so an edit has to give its
+            input.
         last: The probe after which a pass, and with it the block, ends; ``None`` for the end of the pass.
 
     Yields:
@@ -217,7 +218,7 @@ def current_recording() -> Recording | None:
 
 
 def first_layer() -> int:
-    """Return the layer with which a decoder begins in the current call (``record``)."""
+    """Return the layer with which a third-party model begins in the current call (``record``)."""
     recording = _call.get().recording
     return 0 if recording is None else recording.first
 

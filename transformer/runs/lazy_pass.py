@@ -38,7 +38,7 @@ class LazyPass:
     """A pass of a decoder-only model over ``ids`` that computes most tensors when they are read.
 
     Nothing runs until something is read. The layer that is read ends the pass: a map of layer 3 does not need the
-    layers above it. They continue the pass when one of them is read.
+    layers above it. If one of those is read later, the pass begins anew; a third-party model continues it.
 
     Args:
         model: The model.
@@ -93,7 +93,7 @@ class LazyPass:
     def _run(self, within: str | None = None) -> Mapping[str, Tensor]:
         """Run the pass up to the layer ``within``, if there is one, and return what is inside that layer."""
         inside, streams = self._inside(within), [self._kept[name] for name in self._kept if ".layers." in name]
-        is_open = bool(streams) and self._hidden is None and self._calls is not None
+        is_open = bool(streams) and self._hidden is None and self._calls is not None and self._model.is_guest
         if not (is_open and _can_continue(self._model, self._ids, len(streams) - 1)):
             streams = []
         # A pass that has to begin anew runs all layers, so that there is no third.
@@ -174,7 +174,7 @@ def _record_from(
 def _can_continue(model: Any, ids: Tensor, first: int) -> bool:
     """Return whether the layers from ``first`` on need no more of those below them than their input."""
     n_layers = model.config.n_decoder_layers
-    if not model.is_guest or _CONTINUES.get(model, n_layers) <= first:
+    if _CONTINUES.get(model, n_layers) <= first:
         return True
     if works := _give_the_same(model, ids[:, :_FEW], range(first, n_layers)):
         _CONTINUES[model] = first
