@@ -34,6 +34,8 @@ def leave_to_the_night(items: Iterable[pytest.Item]) -> None:
     """Mark as nightly what the marker ``sample`` does not draw today.
 
     ``@pytest.mark.sample("model", of=2)``: among cases that differ in ``model`` alone, two; without names, among all.
+    With ``values=8``, one of eight models that the day draws for the whole test comes first: making or opening a model
+    may take longer than the test.
     """
     groups: dict[str, dict[str, list[pytest.Item]]] = {}  # by test, and by the values of its other parameters
     for item in items:
@@ -42,9 +44,16 @@ def leave_to_the_night(items: Iterable[pytest.Item]) -> None:
             of_test = groups.setdefault(item.nodeid.split("[")[0], {})
             of_test.setdefault(repr(others) if mark.args else "", []).append(item)
     for test, of_test in groups.items():
+        values = [*dict.fromkeys(_value(item) for group in of_test.values() for item in group)]
+        options = next(item for group in of_test.values() for item in group).get_closest_marker("sample").kwargs
+        few = random.Random(f"{DAY} {test}").sample(values, min(len(values), options.get("values", len(values))))
         for number, group in enumerate(of_test.values()):
-            most = group[0].get_closest_marker("sample").kwargs.get("of", 1)
-            today = random.Random(f"{DAY} {test} {number}").sample(group, min(len(group), most))
-            for item in group:
-                if item not in today:
-                    item.add_marker(pytest.mark.nightly)
+            drawn = random.Random(f"{DAY} {test} {number}").sample(group, len(group))
+            drawn.sort(key=lambda item: _value(item) not in few)  # the draw decides among equals
+            for item in drawn[options.get("of", 1) :]:
+                item.add_marker(pytest.mark.nightly)
+
+
+def _value(item: pytest.Item) -> str:
+    """Return the values of the parameters among which the marker draws."""
+    return repr([item.callspec.params[name] for name in item.get_closest_marker("sample").args])

@@ -44,6 +44,20 @@ def test_a_sample_is_drawn_among_the_values_of_the_parameters_that_are_named() -
     assert len(today(pytest.mark.sample(of=7))) == 7 and len(today(pytest.mark.sample("page", "model"))) == 1
 
 
+def test_a_test_draws_few_values_and_another_only_where_it_must() -> None:
+    sample = pytest.mark.sample("model", values=1)
+    assert len({model for _, model in today(sample)}) == 1
+    for alone in "abc":
+        cases = [
+            case
+            for case in cases_of(sample)
+            if case.callspec.params["model"] == alone or case.callspec.params["page"] != "3"
+        ]
+        nights.leave_to_the_night(cases)
+        drawn = {case.callspec.params["page"]: case.callspec.params["model"] for case in cases if not case.is_nightly}
+        assert len(drawn) == 20 and drawn.pop("3") == alone and len({*drawn.values()}) == 1
+
+
 def test_all_workers_of_a_day_draw_the_same_and_the_next_day_draws_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
     for day in ("2026-01-01", "2026-01-01", "2026-01-02"):

@@ -1,4 +1,4 @@
-"""Long texts: read to the model's limit, or recorded layer by layer where a machine is small."""
+"""Long texts where a machine is small, and windows of them; ``test_walk.py`` reads to a model's limit on every page."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import transformer
 from tests.conftest import open_by_address
 from tests.long_texts import long_sentence
-from tests.pages.conftest import KINDS, said
+from tests.pages.conftest import said
 from tests.pages.fuzzing import PAGES, is_sound
 from transformer.runs import recording_size
 from ui.compute.store import store
@@ -28,26 +27,6 @@ def read_all_of_it(app: AppTest) -> None:
     """Check that nothing was refused."""
     is_sound(app)
     assert not app.warning, [warning.value for warning in app.warning]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_a_tiny_model_to_its_limit(tiny_checkpoint: Callable, checkpoint: str, page: str) -> None:
-    loaded = tiny_checkpoint(checkpoint)
-    sentence = long_sentence(loaded, loaded.config.max_length)
-    trace = transformer.trace(loaded, sentence)
-    assert len(trace.tokens(trace.stacks[0])) == loaded.config.max_length - (checkpoint == "tiny-gpt")
-    read_all_of_it(opened(page, checkpoint, sentence))
-
-
-@pytest.mark.slow
-@pytest.mark.sample(of=6)
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
-def test_a_model_that_ships(shipped_folder, name, page) -> None:
-    """By day on a few pages, since a tiny model reaches its limit on each of them."""
-    read_all_of_it(opened(page, name, long_sentence(transformer.load(shipped_folder / name), 64)))
 
 
 def test_the_lens_looks_at_a_long_text_piece_by_piece(tiny_checkpoint: Callable) -> None:
@@ -72,7 +51,8 @@ def small_memory(tiny_checkpoint, monkeypatch: pytest.MonkeyPatch) -> str:
     store.clear()
 
 
-@pytest.mark.parametrize("page", sorted(PAGES))
+@pytest.mark.sample(of=5)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_a_long_text_or_says_why_not(open_app, small_memory: str, page: str) -> None:
     app = open_app(page, checkpoint="tiny-gpt", sentence=small_memory)
     is_sound(app)

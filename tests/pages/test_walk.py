@@ -1,6 +1,7 @@
 """One walk: every view × model is opened once, texts are typed into it, and all observers look.
 
-Every run walks each view with a few models that the day draws (``tests/nights.py``); nightly runs walk all of it.
+Every run walks each view with one of a few models that the day draws (``tests/nights.py``), because a model takes
+longer to make and open than a view; nightly runs walk all of it.
 """
 
 from __future__ import annotations
@@ -22,23 +23,26 @@ import transformer
 from tests.conftest import ROOT
 from tests.foreign_checkpoints import FOREIGN, any_checkpoint
 from tests.kinds_of_text import SENDABLE, UNREADABLE
+from tests.long_texts import long_sentence
 from tests.nights import DAY
+from tests.pages.conftest import KINDS
 from tests.pages.fuzzing import PAGES, elements, is_sound
 from tests.pages.page_views import SIDEBAR, TRANSLATOR, VIEWS, WRITERS, View
 from tests.shipped import SHIPPED
 from tests.transformer.guests import tiny_guests, tiny_image_guests
 from tests.transformer.guests.test_sentence_encoders import saved
 from transformer.errors import InputError, NotFiniteError
+from ui.compute.loading import load_checkpoint
 from ui.shell.navigation import NO_SENTENCE, page_names
 from ui.words.texts import common
 
 FIRST = "The old man told us a story."
-TEXTS_BY_DAY = 2  # in each view
+LIMIT = 96  # tokens that a tiny model reads; those that ship read more
 ENCODERS = (*tiny_guests.ENCODERS, "headless", "hf-bert", "hf-bert-classes", "bert-en", "sentiment")
 ENCODERS += ("tiny-bert", "tiny-sentiment", "huge-bert", "huge-sentiment")
 OURS = ("tiny-translator", "huge-translator", "en-fr", "en-fr-sharp", "t5-small-tasks")
 TWO_STACKS = (*tiny_guests.WRITERS, "hf-t5", "hf-marian", *OURS)
-UNBOUNDED = ("hf-t5", "mt5")  # translate what is too long for others, which an edit makes a matter of ten minutes
+UNBOUNDED = ("hf-t5", "mt5")  # translate what is too long for others, which takes half a minute per page
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,10 @@ class Model:
 
     Attributes:
         write: Writes the checkpoint below a folder; ``None`` if it is there.
-        n_texts: How many texts are typed by day; the models that ship are slower.
     """
 
     name: str
     write: Callable[[str, Path], object] | None = None
-    n_texts: int = TEXTS_BY_DAY
 
     @property
     def reads_images(self) -> bool:
@@ -74,7 +76,7 @@ def write_huge(tiny: Path, folder: Path) -> None:
 MODELS = (
     Model("headless", headless),
     *(Model(f"{size}-{kind}") for size in ("tiny", "huge") for kind in ("translator", "gpt", "bert", "sentiment")),
-    *(Model(path.name, n_texts=1) for path in SHIPPED),
+    *(Model(path.name) for path in SHIPPED),
     *(Model(name, any_checkpoint) for name in (*FOREIGN, *tiny_guests.GUESTS, *tiny_image_guests.IMAGE_GUESTS)),
 )
 
@@ -95,13 +97,18 @@ CASES = [pytest.param(view, model, id=f"{view.name}, {model.name}") for view in 
 
 
 def texts_of(view: View, model: Model) -> dict[str, str]:
-    """Return the texts to type, drawn by the day: some readable ones and one that no model can read."""
+    """Return the texts to type: a readable one and one that no model can read, drawn by the day, and a long one.
+
+    Only models of this project type the long one.
+    """
     draw = random.Random(f"{DAY} {view.name} {model.name}")
     readable = [name for name in SENDABLE if name not in UNREADABLE]
-    is_slow = model.name in UNBOUNDED and "edit" in view.address
+    is_slow = model.name in UNBOUNDED and view.page != "overview"
     unreadable = [name for name in UNREADABLE if not (is_slow and SENDABLE[name].strip())]
-    names = [*draw.sample(readable, model.n_texts), draw.choice(unreadable)]
-    return {name: SENDABLE[name] for name in names}
+    texts = {name: SENDABLE[name] for name in (draw.choice(readable), draw.choice(unreadable))}
+    if model.write is None and not model.name.startswith("huge-"):
+        texts["long"] = long_sentence(load_checkpoint(model.name), LIMIT)
+    return texts
 
 
 @dataclass
@@ -112,6 +119,7 @@ class Shown:
         reason: Why the library does not read the text; empty if it does.
         runs: How often the page has run for it.
         typed: Whether the text was typed, not in the address.
+        is_long: Whether it has as many tokens as a tiny model reads.
     """
 
     view: View
@@ -121,6 +129,7 @@ class Shown:
     runs: int
     reason: str = ""
     typed: bool = True
+    is_long: bool = False
 
 
 def is_free_of_errors(shown: Shown) -> None:
@@ -152,6 +161,11 @@ def refuses_in_one_sentence(shown: Shown) -> None:
         lines = [one.value.replace("\\", "").replace(":color[]{}", "") for one in (*shown.app.warning, *shown.app.info)]
         if not any(line.startswith(f"{shown.model.name} is ") for line in lines):  # it shows nothing of this model
             assert sum(reason in line for line in lines) == 1, (reason, lines)
+
+
+def reads_a_long_text(shown: Shown) -> None:
+    if shown.is_long and "compare_mode" not in shown.view.address:  # where other models read it, too
+        assert not shown.reason and not shown.app.warning, [warning.value for warning in shown.app.warning]
 
 
 def shows_what_the_view_is_about(shown: Shown) -> None:
@@ -213,6 +227,7 @@ OBSERVERS = (
     is_drawn_once,
     keeps_what_was_typed,
     refuses_in_one_sentence,
+    reads_a_long_text,
     shows_what_the_view_is_about,
     loads_nothing_from_elsewhere,
     shows_of_a_guest_what_the_documentation_says,
@@ -253,26 +268,20 @@ def world(checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return folder_of
 
 
-@pytest.fixture(scope="session")
-def refusal(world: Callable[[Model], Path]) -> Callable[[Model, str], str]:
-    """Return ``refusal(model, text)``, why the library does not read a text; empty if it does."""
-    load = cache(transformer.load)
-
-    @cache
-    def ask(model: Model, text: str) -> str:
-        try:
-            transformer.trace(load(world(model)), text).check_finite()
-        except (InputError, NotFiniteError) as error:
-            return str(error)
-        return ""
-
-    return ask
+@cache
+def refusal(model: Model, text: str) -> str:
+    """Return why the library does not read a text; empty if it does. The app must find the model."""
+    try:
+        transformer.trace(load_checkpoint(model.name), text).check_finite()
+    except (InputError, NotFiniteError) as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.slow
-@pytest.mark.sample("model", of=2)
+@pytest.mark.sample("model", values=8)
 @pytest.mark.parametrize(("view", "model"), CASES)
-def test_a_view(open_app, world, refusal, frames, monkeypatch, view, model) -> None:
+def test_a_view(open_app, world, frames, monkeypatch, view, model) -> None:
     """Texts are typed one after the other on one page, so that leftovers of one would show in the next."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(world(model).parent))
     address = {} if model.reads_images else {"sentence": FIRST}
@@ -281,12 +290,21 @@ def test_a_view(open_app, world, refusal, frames, monkeypatch, view, model) -> N
     for name, text in texts_of(view, model).items() if types_into(view, model) else ():
         frames.clear()
         box_of(app, view).set_value(text).run()
-        wrong += observed(Shown(view, model, app, text, len(frames), refusal(model, text)), name)
+        shown = Shown(view, model, app, text, len(frames), refusal(model, text), is_long=name == "long")
+        wrong += observed(shown, name)
     assert not wrong, "\n".join(wrong)
 
 
 def types_into(view: View, model: Model) -> bool:
     return not model.reads_images and (view.box != SIDEBAR or view.page not in NO_SENTENCE)
+
+
+@pytest.mark.parametrize("checkpoint", KINDS)
+def test_the_long_text_fills_a_tiny_model(tiny_checkpoint, checkpoint: str) -> None:
+    loaded = tiny_checkpoint(checkpoint)
+    trace = transformer.trace(loaded, long_sentence(loaded, LIMIT))
+    assert len(trace.tokens(trace.stacks[0])) == LIMIT - (checkpoint == "tiny-gpt")
+    assert loaded.config.max_length == LIMIT
 
 
 def test_every_page_and_every_model_is_walked() -> None:
