@@ -299,6 +299,7 @@ def test_on_a_phone_nothing_is_wider_and_everything_can_be_tapped_and_read(
     page = visit(f"attention?{urlencode({'checkpoint': 'en-fr', 'sentence': TWELVE, **place})}", **PHONE)
     view = trace.attention("encoder", 1, "self")
     are_readable(page, [*view.query.labels, *view.key.labels], 11.0)
+    assert eventually(page, lambda: page.evaluate(_LOW), []), page.evaluate(_LOW)  # also the words of its row
     for name in ("attention", "decoding", "training", "checkpoint", "lens", "by_hand", ""):
         go(page, f"{name}?checkpoint=en-fr&sentence={BAKES}")
         title = page.get_by_role("heading", name=title_of(name or "overview"), exact=True, level=1).bounding_box()

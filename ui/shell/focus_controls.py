@@ -234,7 +234,7 @@ def choose_masked_word(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerato
 
 def _names_of(words: tuple[str, ...]) -> dict[str, str]:
     """Return the names of the options; a word that occurs several times is numbered."""
-    names, seen, counts = {NONE: common("masked.none")}, Counter[str](), Counter(words)
+    names, seen, counts = {NONE: common("masked.named", word=common("masked.none"))}, Counter[str](), Counter(words)
     for number, word in enumerate(words):
         seen[word] += 1
         numbered = word if counts[word] == 1 else f"{word} ({seen[word]})"
