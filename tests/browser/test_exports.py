@@ -37,6 +37,7 @@ from views.lessons.worksheet import worksheet
 from views.lessons.worksheet_drawings import figure_of
 
 pytestmark = pytest.mark.browser
+PAPER = 718  # pixels across A4 without its margins
 SVG = "{http://www.w3.org/2000/svg}"
 # Tokens that try to escape from the script, the attribute, the template or the cell that contains them.
 HOSTILE = [
@@ -231,13 +232,16 @@ def test_a_worksheet_runs_nothing_is_accessible_and_black_on_white(chromium: Bro
             assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
-def test_the_app_on_paper_has_no_sidebar_and_no_formula_is_cut(visit: Callable[..., Page]) -> None:
+def test_the_app_on_paper_has_no_sidebar_and_neither_formula_nor_figure_is_cut(visit: Callable[..., Page]) -> None:
     page = visit("attention?layer=1&head=1")
-    formulas = page.locator(".katex-display")
+    formulas, main = page.locator(".katex-display"), page.get_by_test_id("stMainBlockContainer")
     expect(formulas.first).to_be_attached()
+    settle(page)
+    width = main.evaluate("one => one.firstElementChild.clientWidth")  # that of a figure, which is not drawn anew
     page.emulate_media(media="print")
     expect(page.get_by_test_id("stSidebar")).to_be_hidden()
-    page.set_viewport_size({"width": 718, "height": 1000})  # of A4 without its margins
+    assert width * float(main.evaluate("one => getComputedStyle(one).zoom")) <= PAPER
+    page.set_viewport_size({"width": PAPER, "height": 1000})
     cut = "every => every.filter((one) => one.scrollWidth > one.clientWidth + 2).map((one) => one.textContent)"
     settle(page)
     assert formulas.evaluate_all(cut) == []
