@@ -224,14 +224,3 @@ def test_from_a_page_to_a_term_to_its_example_and_back(visit: Callable[..., Page
     go(page, "glossary?glossary_search=Sink")  # a former page
     is_open(page, title_of("overview"))
     assert eventually(page, lambda: entries()[:1], ["sink"])
-
-
-@pytest.mark.parametrize(("name", "figure"), [("", "living-picture"), ("decoding", "stepper")])
-def test_a_figure_of_twenty_words_that_is_presented_ends_on_the_first_screen(
-    visit: Callable[..., Page], name: str, figure: str
-) -> None:
-    sentence = "When the bus did not come yesterday, did your little sister really walk all the way home in the rain?"
-    page = visit(f"{name}?{urlencode({'presenter': 1, 'sentence': sentence})}", **PROJECTOR)
-    Drawing(page)
-    box = key(page, figure).bounding_box()
-    assert box["height"] > 300 and box["y"] + box["height"] <= PROJECTOR["height"] + 4  # which is padding

@@ -42,6 +42,7 @@ BAKES = "My grandmother bakes apple pie every Sunday."
 TWELVE = "My grandmother bakes apple pie every Sunday after church with the children."
 TWENTY = "The old man who lives near the river told us a long story about his brother yesterday."
 PROMPT = "The old man who lived by the sea told us a story about a ship and the storm."
+QUESTION = "When the bus did not come yesterday, did your little sister really walk all the way home in the rain?"
 RUN_AGAIN = ("masks", "tokens", "training")
 MOST_CONTROLS, MOST_WORDS = 20, 120
 # Where the sidebar and every word counts; elsewhere controls of the main area, and words outside of controls.
@@ -219,18 +220,19 @@ def bytes_of_a_rerun(seat: Seat) -> int:
     return sum(seat.received)
 
 
-def test_every_page_draws_on_the_first_screen_and_is_accessible(sit: Callable[..., Seat]) -> None:
-    """The figure is visible on a projector, a tight one on a smaller screen too; the second half is dark.
+@pytest.mark.sample(of=2)
+@pytest.mark.parametrize("quarter", range(4))
+def test_every_page_draws_on_the_first_screen_and_is_accessible(sit: Callable[..., Seat], quarter: int) -> None:
+    """The figure is visible on a projector, a tight one on a smaller screen too; every second quarter is dark.
 
     A page fetches the libraries that it needs, and no other; when it runs again, only what changed is sent.
     """
     # Of eight words: the opening sentence has twelve, with which Masks has 22 controls.
-    seat = sit("?checkpoint=en-fr&sentence=The+young+man+is+reading+a+white+book.", **PROJECTOR)
-    page, problems, entries, fetched = seat.page, [], {entry.name: entry for entry in PAGES}, set()
+    address = "?checkpoint=en-fr&sentence=The+young+man+is+reading+a+white+book."
+    seat = sit(address, **PROJECTOR, dark=quarter % 2 == 1)
+    page, problems, entries, fetched = seat.page, [], {entry.name: entry for entry in PAGES[quarter::4]}, set()
     sentence = sentence_box(page).input_value()
     for number, name in enumerate(walk(page, tuple(entries))):
-        first = number in (0, len(PAGES) // 2)  # in this theme, elements around every page are checked only once
-        page.emulate_media(color_scheme="light" if number < len(PAGES) // 2 else "dark")
         draws(page, entries[name], sentence)
         if name in FIGURES and (seen := shows(page, 0.99)) < 0.99:
             problems.append(f"{name}: {seen:.0%} of the figure are on a projector's screen")
@@ -241,7 +243,7 @@ def test_every_page_draws_on_the_first_screen_and_is_accessible(sit: Callable[..
         if libraries(seat) != fetched:
             problems.append(f"up to {name}, {libraries(seat)} were fetched")
         problems += filter(None, [crowded(page, name)])
-        within = "html" if first else "[data-testid=stMain]"
+        within = "[data-testid=stMain]" if number else "html"  # what is around every page is checked only once
         problems += [f"{name}: {line}" for line in lasting(page, rules=(), within=within)]
         if name == "attention":
             is_in_one_row(page)
@@ -254,42 +256,60 @@ def test_every_page_draws_on_the_first_screen_and_is_accessible(sit: Callable[..
     assert not problems, "\n".join(problems)
 
 
-def test_in_french_and_dark_and_while_somebody_presents(visit: Callable[..., Page], trace: Trace) -> None:
+def in_french_and_dark(visit: Callable[..., Page], trace: Trace) -> Iterator[str]:
     eight_words = "The+young+man+is+reading+a+white+book."
     page = visit(f"?language=fr&checkpoint=en-fr&sentence={eight_words}", **PROJECTOR, dark=True)
-    problems = []
     for name in walk(page, TIGHT, "fr"):
-        if (seen := shows(page, 0.95)) < 0.95:
-            problems.append(f"{name} in French: {seen:.0%}")
-        problems += [f"{name}: {line}" for line in lasting(page)]
-        problems += filter(None, [crowded(page, name)])
+        yield from ends_in_the_window(page, f"{name} in French")
+        yield from (f"{name}: {line}" for line in lasting(page))
+        yield crowded(page, name)
 
-    def ends_in_the_window(what: str, share: float = 0.95) -> None:
-        if (seen := shows(page, share)) < share:
-            problems.append(f"{what}: {seen:.0%}")
 
-    go(page, "attention?checkpoint=en-fr&sentence=The+cat+sat+on+the+mat.&stack=decoder&kind=cross&layer=1")
+def while_somebody_presents(visit: Callable[..., Page], trace: Trace) -> Iterator[str]:
+    address = "attention?checkpoint=en-fr&sentence=The+cat+sat+on+the+mat.&stack=decoder&kind=cross&layer=1"
+    page = visit(address, **PROJECTOR)
     plain = Drawing(page).state["stepX"]
     key(page, "sidebar-presenter").locator("label").first.click()
     settle(page)
-    ends_in_the_window("attention presented", 0.99)
+    yield from ends_in_the_window(page, "attention presented", 0.99)
     assert Drawing(page).state["stepX"] > 1.1 * plain, "a presented map grows"
     for name in walk(page, ("heads", "masks")):
-        ends_in_the_window(f"{name} presented", 0.99)
+        yield from ends_in_the_window(page, f"{name} presented", 0.99)
     open_page(page, title_of("attention"))
     type_sentence(page, TWELVE)  # 18 rows, which end in the window: they have letters of 14 pixels, not of 16
     are_readable(page, [*trace.prediction.labels, *trace.attention("decoder", 1, "cross").key.labels], 13.5)
     type_sentence(page, "The old man told us a story.")
     for name in walk(page, ("decoding", "overview")):
-        ends_in_the_window(f"{name} presented")
+        yield from ends_in_the_window(page, f"{name} presented")
 
-    go(page, f"heads?sentence={TWENTY}")
-    ends_in_the_window("heads of twenty words")
+
+def of_twenty_words(visit: Callable[..., Page], trace: Trace) -> Iterator[str]:
+    page = visit(f"heads?sentence={TWENTY}", **PROJECTOR)
+    yield from ends_in_the_window(page, "heads of twenty words")
     open_page(page, title_of("masks"))
-    ends_in_the_window("masks of twenty words")
+    yield from ends_in_the_window(page, "masks of twenty words")
     go(page, f"?checkpoint=gpt-en&sentence={PROMPT}")
-    ends_in_the_window("overview of a long prompt")
+    yield from ends_in_the_window(page, "overview of a long prompt")
+    for name, figure in (("", "living-picture"), ("decoding", "stepper")):
+        go(page, f"{name}?{urlencode({'presenter': 1, 'sentence': QUESTION})}")
+        Drawing(page)
+        box = key(page, figure).bounding_box()
+        if box["height"] <= 300 or box["y"] + box["height"] > PROJECTOR["height"] + 4:  # which is padding
+            yield f"{figure} of twenty words, presented: {box}"
+
+
+@pytest.mark.sample
+@pytest.mark.parametrize("walked", [in_french_and_dark, while_somebody_presents, of_twenty_words])
+def test_figures_end_on_the_first_screen(
+    visit: Callable[..., Page], trace: Trace, walked: Callable[[Callable[..., Page], Trace], Iterator[str]]
+) -> None:
+    problems = [*filter(None, walked(visit, trace))]
     assert not problems, "\n".join(problems)
+
+
+def ends_in_the_window(page: Page, what: str, share: float = 0.95) -> Iterator[str]:
+    if (seen := shows(page, share)) < share:
+        yield f"{what}: {seen:.0%}"
 
 
 def test_on_a_phone_nothing_is_wider_and_everything_can_be_tapped_and_read(
