@@ -137,6 +137,7 @@ def test_a_map_of_the_app_is_saved_as_pdf_black_on_white(visit: Callable[..., Pa
     assert [0.91, 0.93, 0.95] not in drawn, "no letter has the colour of the dark page"
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize(
     ("address", "forms"),
     [("positions?positions+view=waves", ("csv", "html")), ("training", ("svg", "png", "csv", "html"))],
