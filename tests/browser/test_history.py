@@ -146,7 +146,7 @@ def test_back_forward_reload_a_new_tab_and_a_shared_link_show_the_same(
     assert eventually(other, lambda: len(set(shown) - set(seen(other))), 0)
 
 
-def test_back_and_forward_bring_back_every_choice(visit: Callable[..., Page]) -> None:
+def test_back_and_forward_bring_back_every_choice_and_decoding_makes_one_entry(visit: Callable[..., Page]) -> None:
     page = visit("attention?checkpoint=en-fr&sentence=My+dog+is+big.&layer=0&head=0")
     start = asked(page)
     choose_place(page, "Layer", 1)
@@ -161,11 +161,7 @@ def test_back_and_forward_bring_back_every_choice(visit: Callable[..., Page]) ->
     back(page)
     assert asked(page) == start
 
-
-def test_decoding_that_is_opened_again_makes_one_entry(visit: Callable[..., Page]) -> None:
-    """The drawing sent Python the step at which it began, and this made a second entry."""
-    page = visit(OWN)
-    hand = Hand(page)
+    hand = Hand(page)  # Decoding sent Python the step at which it began, and this made a second entry
     for name in ("decoding", "heads", "decoding"):
         before = entry(page)
         turn_to(page, hand, name)
