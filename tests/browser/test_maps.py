@@ -44,6 +44,8 @@ def test_a_cell_tells_its_weight_and_opens_its_arithmetic_which_its_address_brin
 ) -> None:
     seat = sit(f"attention?{PLACE}", **PROJECTOR)
     page, drawing, arithmetic = seat.page, Drawing(seat.page), key(seat.page, "attention-arithmetic")
+    drawing.painted()
+    expect(page.locator(".skip-to-figure")).to_be_attached()
     page.keyboard.press("Tab")  # from the keyboard, the figure is reached first
     expect(page.locator(".skip-to-figure")).to_be_focused()
     page.keyboard.press("Enter")
