@@ -10,7 +10,6 @@ import pytest
 
 import transformer
 from charts.canvas.living_picture_canvas import living_picture_canvas
-from tests.nights import by_day
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.runs.edit_specs import edits_from
@@ -92,8 +91,11 @@ def differences(trace: Trace, found: dict[str, np.ndarray]) -> dict[str, float]:
     return apart
 
 
-# By day, both stacks; test_site.py compares the graphs of tiny-bert in the browser.
-@pytest.fixture(scope="module", params=by_day(["translator", "bert", "gpt", "sentiment"], ["translator"]))
+# By day both stacks, whose graphs test_site.py opens, too.
+@pytest.fixture(
+    scope="module",
+    params=["translator", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("bert", "gpt", "sentiment"))],
+)
 def tiny(request, tiny_checkpoint, checkpoints_folder, tmp_path_factory) -> Exported:
     checkpoint = tiny_checkpoint(request.param)
     return Exported(checkpoint, checkpoints_folder / checkpoint.name, tmp_path_factory.mktemp("graphs"))
