@@ -257,7 +257,7 @@ def patch_pictures(rows: TokenSequence, columns: TokenSequence) -> dict[str, lis
 
 def patch_pixels(tokens: TokenSequence) -> list[list[float | str] | None] | None:
     """Return the pixels of every image patch, ink or colours; ``None`` if no token is a patch."""
-    return [list(token.pixels) or None for token in tokens] if any(token.pixels for token in tokens) else None
+    return [list(token.pixels) or None for token in tokens] if tokens.patches else None
 
 
 def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:

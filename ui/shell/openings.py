@@ -11,6 +11,7 @@ from transformer.files.opening_file import PLACE, Example, Opening, in_language,
 from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import PREFIX
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
+from ui.words.once_a_run import once_a_run
 from ui.words.texts import ROOT, common, language, model_sentences, pictures
 from ui.words.translations import read_texts
 
@@ -81,6 +82,7 @@ def _ready_for_all() -> frozenset[str]:
     return frozenset(found | drawn | {text for _, text in pictures()} | {shipped["default"], shipped["patch"]})
 
 
+@once_a_run
 def _own(checkpoint: str) -> Opening | None:
     return _read(checkpoint_path(checkpoint))
 

@@ -189,7 +189,8 @@ def probability_formula(found: Answer, name: str) -> str:
 
 def next_pages(p: Page) -> None:
     """List the other pages of the first group, with their questions, in the order of the forward pass."""
-    existing = pages_of(p.checkpoint.config)
+    config = p.checkpoint.config
+    existing = pages_of(config)
     names = [entry.name for entry in next(iter(GROUPS.values()))[1:]]
     if p.encodes_sentences:
         names.append("compare")  # it shows what such a model is for
@@ -198,7 +199,7 @@ def next_pages(p: Page) -> None:
         if name in existing:
             with st.container(gap=None):
                 st.page_link(existing[name], label=f"**{existing[name].title}**")
-                st.caption(text_for(name, p.checkpoint.config).question)
+                st.caption(text_for(name, config).question)
 
 
 def size(p: Page) -> None:
