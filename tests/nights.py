@@ -36,6 +36,7 @@ def leave_to_the_night(items: Iterable[pytest.Item]) -> None:
     ``@pytest.mark.sample("model", of=2)``: among cases that differ in ``model`` alone, two; without names, among all.
     With ``values=8``, one of eight models that the day draws for the whole test comes first: making or opening a model
     may take longer than the test.
+    With ``together=True``, tests of a file with the same cases draw the same, so that a fixture makes only those.
     """
     groups: dict[str, dict[str, list[pytest.Item]]] = {}  # by test, and by the values of its other parameters
     for item in items:
@@ -48,7 +49,8 @@ def leave_to_the_night(items: Iterable[pytest.Item]) -> None:
         options = next(item for group in of_test.values() for item in group).get_closest_marker("sample").kwargs
         few = random.Random(f"{DAY} {test}").sample(values, min(len(values), options.get("values", len(values))))
         for number, group in enumerate(of_test.values()):
-            drawn = random.Random(f"{DAY} {test} {number}").sample(group, len(group))
+            seed = test.split("::")[0] if options.get("together") else f"{test} {number}"
+            drawn = random.Random(f"{DAY} {seed}").sample(group, len(group))
             drawn.sort(key=lambda item: _value(item) not in few)  # the draw decides among equals
             for item in drawn[options.get("of", 1) :]:
                 item.add_marker(pytest.mark.nightly)

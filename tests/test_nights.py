@@ -29,9 +29,9 @@ def cases_of(sample: pytest.MarkDecorator, test: str = "test") -> list[Case]:
     return [Case(sample.mark, test, page=f"{page}", model=model) for page in range(20) for model in "abc"]
 
 
-def today(sample: pytest.MarkDecorator, others: Sequence[Case] = ()) -> list[tuple[str, str]]:
+def today(sample: pytest.MarkDecorator, others: Sequence[Case] = (), *, test: str = "test") -> list[tuple[str, str]]:
     """Return what a run draws of three models on each of twenty pages."""
-    cases = cases_of(sample)
+    cases = cases_of(sample, test)
     nights.leave_to_the_night([*others, *cases])
     assert all(case.is_nightly <= 1 for case in cases)
     return [tuple(case.callspec.params.values()) for case in cases if not case.is_nightly]
@@ -69,3 +69,9 @@ def test_all_workers_of_a_day_draw_the_same_and_the_next_day_draws_anew(monkeypa
 def test_a_file_alone_draws_what_it_draws_in_a_whole_run() -> None:
     sample = pytest.mark.sample("model")
     assert today(sample, others=cases_of(sample, "another")) == today(sample)
+
+
+def test_tests_that_share_fixtures_draw_the_same() -> None:
+    for together in (False, True):
+        sample = pytest.mark.sample("model", together=together)
+        assert (today(sample) == today(sample, test="another")) is together

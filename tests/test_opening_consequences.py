@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.nights import by_day
-from tests.shipped import SHIPPED
+from tests.shipped import shipped
 from transformer.faults.catalogue import inapplicable
 from transformer.faults.forward_faults import LIVE_FAULTS, experiment_with_bug, padded
 from transformer.files.opening_file import Example, read_opening
@@ -32,6 +31,7 @@ from ui.sections.word_swaps import offered_pairs
 from views.opening_tokens import predicting_token
 
 pytestmark = pytest.mark.slow
+OF_THE_DAY = pytest.mark.sample("opened", of=3, together=True)
 OPENED = ("en-fr", "en-fr-sharp", "gpt-en", "bert-en", "bert-en-pairs", "sentiment", "t5-small-tasks")
 # With these bugs, the models still predict the same.
 INVISIBLE_BUGS = {"en-fr": {"padding"}, "bert-en": {"scale"}, "bert-en-pairs": {"scale", "padding"}}
@@ -55,12 +55,7 @@ class Opened:
     swaps: tuple[str, ...]
 
 
-def shipped(name: str) -> transformer.Checkpoint:
-    (path,) = [path for path in SHIPPED if path.name == name]
-    return transformer.load(path)
-
-
-@pytest.fixture(scope="module", params=by_day(OPENED, ("en-fr", "gpt-en", "bert-en")))
+@pytest.fixture(scope="module", params=OPENED)
 def opened(request: pytest.FixtureRequest) -> Opened:
     checkpoint = shipped(request.param)
     example = read_opening(checkpoint.path).first
@@ -71,11 +66,13 @@ def opened(request: pytest.FixtureRequest) -> Opened:
     return Opened(example, trace, head, int(place["token"]), answer, tuple(swaps))
 
 
+@OF_THE_DAY
 def test_surgery_changes_the_output_without_the_opened_head(opened: Opened) -> None:
     assert opened.example.without, "tests/test_openings.py checks that this is the output without the head"
     assert opened.example.without != opened.answer.text.removeprefix(opened.example.sentence).strip()
 
 
+@OF_THE_DAY
 def test_masks_change_the_output_when_the_opened_cell_is_blocked(opened: Opened) -> None:
     """In all layers, as a click there does; the cell is the key that the row attends to most."""
     stack, kind, layer, head = opened.head
@@ -84,6 +81,7 @@ def test_masks_change_the_output_when_the_opened_cell_is_blocked(opened: Opened)
     assert experiment(opened.trace, blocked).answer_after.text != opened.answer.text
 
 
+@OF_THE_DAY
 def test_compare_opens_on_a_swap_that_changes_the_prediction(opened: Opened) -> None:
     """What patching one vector undoes, for the offered swap with the clearest effect."""
     pairs = [contrast(opened.trace, other) for other in opened.swaps]
@@ -95,6 +93,7 @@ def test_compare_opens_on_a_swap_that_changes_the_prediction(opened: Opened) -> 
     assert turn.corrupt < 0 < turn.clean and found.share(found.strongest) > 0.4
 
 
+@OF_THE_DAY
 def test_compare_opens_on_two_outputs_and_two_maps(opened: Opened) -> None:
     comparison = experiment(opened.trace, sentence=opened.swaps[0])
     assert comparison.answer_before.text != comparison.answer_after.text
@@ -110,6 +109,7 @@ def test_compare_opens_on_two_outputs_and_two_maps(opened: Opened) -> None:
         assert largest_shift(*views, head=head.head) is not None
 
 
+@OF_THE_DAY
 def test_every_bug_of_the_forward_pass_changes_the_output(opened: Opened) -> None:
     checkpoint, source = opened.trace.checkpoint, opened.trace.source
     trace = trace_of(padded(opened.trace.run, 0 if source is None else len(source)))
@@ -119,6 +119,7 @@ def test_every_bug_of_the_forward_pass_changes_the_output(opened: Opened) -> Non
     assert hidden == INVISIBLE_BUGS.get(checkpoint.name, set())
 
 
+@OF_THE_DAY
 def test_lens_follows_a_word_that_was_not_on_top_from_the_start(opened: Opened) -> None:
     checkpoint = opened.trace.checkpoint
     token = opened.token if opened.head.stack == lens_stack(checkpoint) else 0
@@ -126,12 +127,14 @@ def test_lens_follows_a_word_that_was_not_on_top_from_the_start(opened: Opened) 
     assert logit_lens(opened.trace).column(token + (bool(checkpoint.config.n_classes) and token > 0)).top_from > 0
 
 
+@OF_THE_DAY
 def test_heads_of_the_opened_attention_differ_in_their_roles(opened: Opened) -> None:
     views = [view for view in opened.trace.attention_views() if (view.stack, view.kind) == opened.head[:2]]
     roles = Counter(role.role for view in views for role in sentence_roles(view))
     assert len(roles) > 1 and max(roles.values()) < 0.9 * roles.total(), roles
 
 
+@OF_THE_DAY
 def test_decoding_has_a_step_with_another_candidate(opened: Opened) -> None:
     assert min(part.probability for part in opened.answer.parts) < 0.75
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.shipped import SHIPPED
+from tests.shipped import SHIPPED, shipped
 from transformer.config import NEXT_SENTENCE
 from transformer.files.opening_file import OPENING, PLACE, Example, read_opening
 from transformer.heads.opening_checks import complaints
@@ -20,7 +20,7 @@ TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks")
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
-    checkpoint, opening = transformer.load(path), read_opening(path)
+    checkpoint, opening = shipped(path.name), read_opening(path)
     assert opening is not None, f"{path.name} needs an {OPENING}"
     wrong = [line for example in opening.examples for line in complaints(checkpoint, example)]
     assert not wrong, "\n".join(wrong)
@@ -59,7 +59,7 @@ def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> Non
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)
 def test_an_opening_of_cross_attention_names_a_row_as_the_map_does_after_the_token_that_it_predicts(path: Path) -> None:
     """The row that reads ·Le bears the label ·chat."""
-    checkpoint, first = transformer.load(path), read_opening(path).first
+    checkpoint, first = shipped(path.name), read_opening(path).first
     trace = transformer.trace(checkpoint, first.sentence)
     row, tokens = first.place["token"], trace.tokens("decoder")
     named = [tokens[row + 1].display, first.looks_at[row]]

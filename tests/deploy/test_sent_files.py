@@ -17,19 +17,18 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.harness.app_server import ENTRIES, AppServer
 from tests.harness.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
-from tests.nights import TURN, by_day
 from tests.own_thread import in_own_thread
 from ui.server import sent_files
 
 pytestmark = pytest.mark.slow
 
 BOUNDARY = b"part"
-TODAY = by_day(sorted(ENTRIES), [sorted(ENTRIES)[TURN % len(ENTRIES)]])  # one entry in every run, both at night
+OF_THE_DAY = pytest.mark.sample("server", together=True)  # one way to start it in every run, both at night
 LARGE = 90_000_000  # bytes: the weights of a checkpoint
 IN_ALL_MB = 400
 
 
-@pytest.fixture(scope="module", params=TODAY)
+@pytest.fixture(scope="module", params=sorted(ENTRIES))
 def server(request: pytest.FixtureRequest) -> Iterator[AppServer]:
     environment = {"GLASSFORMER_UPLOADS_MB": str(IN_ALL_MB), "OMP_NUM_THREADS": "1"}
     with AppServer(request.param, environment=environment) as server:
@@ -80,6 +79,7 @@ async def put_at_once(server: AppServer, paths: Sequence[str], body: bytes) -> C
     return Counter(await asyncio.gather(*(asyncio.to_thread(put, server, path, body) for path in paths)))
 
 
+@OF_THE_DAY
 def test_many_large_files_at_once_are_bounded(server: AppServer) -> None:
     """Limits hold for one visitor and for many; after they leave, the space is free again."""
     body = multipart(LARGE)
@@ -104,6 +104,7 @@ def test_many_large_files_at_once_are_bounded(server: AppServer) -> None:
     assert server.alive
 
 
+@OF_THE_DAY
 def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer) -> None:
     async def attack() -> None:
         async with visitor(server) as one:
@@ -118,6 +119,7 @@ def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer
     in_own_thread(asyncio.run, attack())
 
 
+@OF_THE_DAY
 def test_files_that_are_announced_and_not_sent_take_no_space_from_others(server: AppServer) -> None:
     def announce(path: str) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
@@ -164,6 +166,7 @@ def test_an_upload_that_goes_on_for_too_long_is_given_up(monkeypatch: pytest.Mon
     assert error.value.status_code == 408 and not sent_files._uploads
 
 
+@OF_THE_DAY
 def test_a_page_says_that_its_file_was_refused(server: AppServer) -> None:
     async def refused() -> list[str]:
         async with visitor(server) as session:
