@@ -71,9 +71,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def python(wheel: Path) -> Path:
     """Return the Python of a fresh environment with the wheel installed and the dependencies of the tests."""
     folder = wheel.parent / "environment"
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
-    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", wheel], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index", "--no-deps"]
+    subprocess.run([*pip, "--no-compile", wheel], check=True)
     (site,) = folder.glob("lib/python*/site-packages")
     (site / "needed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     return python
