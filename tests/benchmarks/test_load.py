@@ -153,7 +153,7 @@ def test_a_short_soak_has_no_problems(
     server: AppServer, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(soak, "AppServer", lambda *_, **__: nullcontext(server))  # the one that runs anyway
-    monkeypatch.setattr(soak, "CLICK_SECONDS", 5.0)  # a visitor who thinks for a minute keeps a worker waiting
-    assert soak.main(["--visitors=3", "--minutes=0.25"]) == 0
+    monkeypatch.setattr(soak, "CLICK_SECONDS", 2.0)  # a visitor who thinks for a minute keeps a worker waiting
+    assert soak.main(["--visitors=3", "--minutes=0.1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("before") and "minutes" in lines[1] and lines[-1].endswith(" clicks, 0 problems")

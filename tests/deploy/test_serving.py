@@ -43,9 +43,9 @@ def test_forged_widgets_leave_the_page_and_the_log_as_they_are(server: AppServer
     """What no page of this server can have sent as a widget's value is ignored, and is not in the log."""
 
     async def attack() -> None:
-        for value in VALUES.values():
-            async with BrowserSession(server.base) as session:
-                await session.open("attention")
+        async with BrowserSession(server.base) as session:
+            await session.open("attention")
+            for value in VALUES.values():
                 message, forged = BackMsg(), {}
                 for widget in (*IDS, *session._states):
                     message.rerun_script.widget_states.widgets.add(id=widget)  # after it, any other kind looks right
@@ -55,10 +55,10 @@ def test_forged_widgets_leave_the_page_and_the_log_as_they_are(server: AppServer
                 for _ in range(2):
                     run = await session.rerun()
                     assert not run.errors, run.errors
-            async with BrowserSession(server.base) as session:  # a server that has drawn no widget of this session
-                session._states = forged
-                run = await session.open("attention")
-                assert not run.errors, run.errors
+                async with BrowserSession(server.base) as other:  # the server has drawn no widget of this session
+                    other._states = forged
+                    run = await other.open("attention")
+                    assert not run.errors, run.errors
 
     in_own_thread(asyncio.run, attack())
     assert not [line for line in server.last_lines(1000) if "Error" in line or "Traceback" in line]
