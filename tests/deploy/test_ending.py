@@ -1,4 +1,4 @@
-"""A server that is stopped during a computation ends quickly and cleanly, with all its processes and uploads."""
+"""A server that is stopped while it computes ends quickly, with all its processes and uploads."""
 
 from __future__ import annotations
 

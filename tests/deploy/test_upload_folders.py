@@ -1,4 +1,4 @@
-"""Folders of uploads: a server removes its own and abandoned ones, and nothing else (see also test_ending.py)."""
+"""Folders of uploads: a server removes its own and abandoned ones, nothing else; see test_ending.py."""
 
 from __future__ import annotations
 
