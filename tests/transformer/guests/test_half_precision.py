@@ -39,16 +39,21 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return path
 
 
-@pytest.fixture
-def models(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Models:
-    """Return the model in float32, and with its matrices in half precision."""
+def in_half_precision(folder: Path) -> transformer.Checkpoint:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(half_precision, "KEPT_HALF_FROM", 1)
+        return transformer.load(folder)
+
+
+@pytest.fixture(scope="module")
+def models(folder: Path) -> Models:
+    """Return the model in float32, and with its matrices in half precision; no test changes them."""
     wide = transformer.load(folder)
     assert {parameter.dtype for parameter in wide.model.parameters()} == {torch.float32}, "a small model"
-    monkeypatch.setattr(half_precision, "KEPT_HALF_FROM", 1)
-    return wide, transformer.load(folder)
+    return wide, in_half_precision(folder)
 
 
-@pytest.mark.sample("folder", of=4)
+@pytest.mark.sample("folder", of=4, together=True)
 @pytest.mark.parametrize(("block", "tolerance"), [(None, 1e-5), (100, 1e-4)], ids=["whole", "in blocks of rows"])
 def test_every_recorded_number_is_the_same(
     models: Models, folder: Path, block: int | None, tolerance: float, monkeypatch: pytest.MonkeyPatch
@@ -62,7 +67,7 @@ def test_every_recorded_number_is_the_same(
         np.testing.assert_allclose(half[name].values, wide[name].values, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.sample("folder", of=4)
+@pytest.mark.sample("folder", of=4, together=True)
 def test_matrices_take_two_bytes_per_number_and_norms_four(models: Models, folder: Path) -> None:
     kept = {name for name, each in models[1].model.named_parameters() if each.dtype in HALF_TYPES}
     assert kept and all(name.endswith("weight") for name in kept) and not any("norm" in name for name in kept)
@@ -72,8 +77,8 @@ def test_matrices_take_two_bytes_per_number_and_norms_four(models: Models, folde
 
 
 @pytest.mark.parametrize("folder", ["hf-gpt2", "hf-t5", "phi"], indirect=True)
-def test_a_widened_model_is_the_one_in_float32(models: Models) -> None:
-    wide, half = (checkpoint.model for checkpoint in models)
+def test_a_widened_model_is_the_one_in_float32(models: Models, folder: Path) -> None:
+    wide, half = models[0].model, in_half_precision(folder).model
     rows = [[(row.name, row.mean, row.std, row.largest) for row in parameter_statistics(each)] for each in (wide, half)]
     for one, other in zip(*rows, strict=True):
         assert one[0] == other[0] and one[1:] == pytest.approx(other[1:], rel=1e-5, abs=1e-8)
