@@ -49,7 +49,7 @@ def process_with_folder(temporary: Path, before: set[Path]) -> Iterator[tuple[su
 @pytest.mark.parametrize("entry", sorted(ENTRIES))
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
 def test_it_ends_in_the_middle_of_a_training_and_a_sweep(entry: str, number: signal.Signals, tmp_path: Path) -> None:
-    """It also removes its folder of uploads, and that of a server that was killed, but not that of one that runs."""
+    """It removes its uploads and those of a killed server, but not those of a server that runs."""
     with process_with_folder(tmp_path, set()) as (killed, one), process_with_folder(tmp_path, one) as (stays, two):
         killed.kill()
         killed.wait()
