@@ -100,21 +100,17 @@ class Walk:
 @cache
 def walk(page: str, checkpoint: str) -> Walk:
     boxes: dict[str, Box] = {}
-    bound: dict[str, None] = {}
     app = open_page(page, checkpoint)
-    for choices in [(), *(((key, option),) for key, option in _options(app))]:
-        shown = choose(open_page(page, checkpoint), choices) if choices else app
-        for box in boxes_of(shown):
-            if box.key:
-                boxes.setdefault(box.key, Box(page, choices, box.key))
-        bound |= dict.fromkeys(key for where, key in choice.drawn if where == page)
-    return Walk(tuple(boxes.values()), tuple(bound))
-
-
-def _options(app: AppTest) -> Iterator[tuple[str, str]]:
-    for group in app.main.get("button_group"):
-        if group.key:
-            yield from ((group.key, option) for option in group.options)
+    groups = {group.key: group.options for group in app.main.get("button_group") if group.key}
+    for key, options in {"": [""], **groups}.items():  # first as it opens
+        shown = open_page(page, checkpoint) if key else app
+        for option in options:
+            choices = ((key, option),) if key else ()
+            shown = choose(shown, choices)
+            for box in boxes_of(shown):
+                if box.key:
+                    boxes.setdefault(box.key, Box(page, choices, box.key))
+    return Walk(tuple(boxes.values()), tuple(dict.fromkeys(key for where, key in choice.drawn if where == page)))
 
 
 class _Clicked(ButtonGroup):

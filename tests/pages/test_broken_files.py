@@ -58,7 +58,7 @@ def folder(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.slow
-@pytest.mark.sample("name", of=5)
+@pytest.mark.sample("name", of=2)
 @pytest.mark.parametrize("file", BESIDE)
 @pytest.mark.parametrize("name", NONSENSE)
 def test_a_file_beside_the_weights_that_is_nonsense_ends_no_page(open_app, folder, file, name) -> None:

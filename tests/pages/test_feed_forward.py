@@ -88,6 +88,7 @@ def test_a_unit_is_chosen_among_the_strongest_of_the_token(open_page, tiny_check
     assert app.segmented_control(key="unit").value == there[0], "a unit that is not strong there is left behind"
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("checkpoint", ["en-fr", "gpt-en", "bert-en", "sentiment"])
 def test_the_page_opens_on_the_unit_with_the_largest_direct_effect(open_page, shipped_folder, checkpoint) -> None:
     sentence = SUNDAY.replace("Sunday", "___") if checkpoint == "bert-en" else SUNDAY

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.golden.hostile import MARKUP
-from tests.nights import TURN, by_day
+from tests.nights import TURN
 from tests.pages.fuzzing import (
     PAGES,
     SENTENCE,
@@ -30,7 +30,6 @@ from ui.shell.navigation import NO_SENTENCE
 # One example is enough to notice a mistake in every box and address; nightly, GLASSFORMER_FUZZ=60 searches for rare
 # ones, for hours.
 EXAMPLES = int(os.environ.get("GLASSFORMER_FUZZ") or 1)
-OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons")
 FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
 
@@ -59,29 +58,32 @@ def _type_into_one(box: Box) -> None:
     is_sound(type_into(app, "sentence", SENTENCE))
 
 
+# Boxes that a page must have, at once or behind a button.
+OWN_BOXES = {
+    "overview": {"share note"},
+    "tokens": {"word", "character"},
+    "embeddings": {"analogy a"},
+    "surgery": {"patch sentence"},
+    "compare": {"second"},
+    "training": {"toy word"},
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", by_day(PAGES, OWN_BOXES))
+@pytest.mark.sample(of=2)
+@pytest.mark.parametrize("page", PAGES)
 def test_texts_in_the_boxes_of_a_page(page: str) -> None:
     """Type any texts into each box, one after the other.
 
     Boxes that are on every page are tested on the first.
     """
-    everywhere = {box.key for box in walk(PAGES[0], "tiny-translator").boxes}
-    for box in walk(page, "tiny-translator").boxes:
+    boxes = walk(page, "tiny-translator").boxes
+    needed = OWN_BOXES.get(page, set()) | ({"sentence"} if page not in NO_SENTENCE else set())
+    assert needed <= {box.key for box in boxes}
+    everywhere = {box.key for box in boxes_of(open_page(PAGES[0], "tiny-translator"))}
+    for box in boxes:
         if page == PAGES[0] or box.key not in everywhere:
             _type_into_one(box)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pages", [OWN_BOXES, pytest.param(PAGES, marks=pytest.mark.nightly)])
-def test_the_walk_finds_the_boxes(pages: tuple[str, ...]) -> None:
-    """Each page that reads a sentence has its box; the others are found behind the buttons that show them."""
-    found = {(page, box.key) for page in pages for box in walk(page, "tiny-translator").boxes}
-    assert {(page, "sentence") for page in pages if page not in NO_SENTENCE} <= found
-    for box in [("tokens", "word"), ("tokens", "character"), ("surgery", "patch sentence"),
-                ("compare", "second"), ("training", "toy word"),
-                ("embeddings", "analogy a"), ("overview", "share note")]:  # fmt: skip
-        assert box in found
 
 
 OF_ALL = ("sentence", "target", "checkpoint", "layer", "stack", "lesson", "note", "language")
@@ -96,7 +98,8 @@ VALUES = st.one_of(texts(), st.integers(-(10**30), 10**30).map(str), st.sampled_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", by_day(PAGES, OWN_BOXES))
+@pytest.mark.sample(of=2)
+@pytest.mark.parametrize("page", PAGES)
 def test_any_address(page: str) -> None:
     names = parameters(page, "tiny-translator")
 
@@ -112,7 +115,8 @@ def test_any_address(page: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", by_day(PAGES, PAGES[::8]))
+@pytest.mark.sample(of=2)
+@pytest.mark.parametrize("page", PAGES)
 def test_each_parameter_alone(page: str) -> None:
     """Only parameters of widgets, because among other invalid ones a value might never be read."""
     for number, name in enumerate(walk(page, "tiny-translator").bound):
@@ -125,7 +129,7 @@ SIZES = ("x" * 100_000, MANY, "a " * 50_000, MANY[:900])
 
 
 @pytest.mark.slow
-@pytest.mark.sample(of=8)
+@pytest.mark.sample(of=3)
 @pytest.mark.parametrize(("page", "parameter"), HUGE)
 def test_a_huge_address_is_answered_at_once(page: str, parameter: str) -> None:
     """100 kB in one value, or ten thousand values: a sentence, without long computation."""

@@ -13,7 +13,6 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.nights import by_day
 from tests.pages.conftest import KINDS, choose_text, chosen_texts, is_fine, said
 from transformer.config import ModelConfig
 from transformer.faults.catalogue import diagnoses, diagnosis_of
@@ -284,7 +283,7 @@ def outputs(app: AppTest) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", by_day(KINDS, ("tiny-translator", "tiny-sentiment")))
+@pytest.mark.parametrize("checkpoint", KINDS)
 def test_every_case_can_be_guessed(open_exercise, tiny_checkpoint, checkpoint: str) -> None:
     config = tiny_checkpoint(checkpoint).config
     app = open_exercise(checkpoint)

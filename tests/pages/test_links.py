@@ -49,7 +49,7 @@ def test_a_value_that_no_control_reads_is_told_as_any_other(open_app: Open, name
     assert f"{name}='{text}'" in said(app) and text not in in_address(app, name)
 
 
-@pytest.mark.sample(of=6)
+@pytest.mark.sample(of=3)
 @pytest.mark.parametrize("page", PAGES)
 def test_a_link_to_what_is_no_longer_there_says_so_on_every_page(open_app: Open, page: str) -> None:
     app = open_app(page, **GONE)

@@ -10,15 +10,12 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN, STRETCHED, foreign_checkpoint
-from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.page_views import VIEWS
 from transformer.faults.catalogue import diagnoses, inapplicable
 from transformer.faults.fault_checks import CHECKS, checked_model
 from ui.words.texts import page_text
 
-# Gated layers and windows; segments; relative positions in two stacks; none of these; parallel branches and a bias.
-MOST = by_day(FOREIGN, ("hf-gemma2", "hf-bert", "hf-t5", "hf-gpt2", "hf-neox"))
 RMS, GATED = {"hf-llama", "hf-gemma2", "hf-t5"}, {"hf-llama", "hf-gemma2", "hf-t5"}
 CLASSES, ALL = {"hf-bert-classes"}, set(FOREIGN)
 
@@ -67,7 +64,8 @@ def fine(app: AppTest) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", MOST)
+@pytest.mark.sample("checkpoint", of=2, values=3)
+@pytest.mark.parametrize("checkpoint", FOREIGN)
 @pytest.mark.parametrize(("page", "address"), ASKED, ids=[f"{page} {dict(address)}" for page, address in ASKED])
 def test_the_formulas_are_those_of_the_model(open_family, page, address, checkpoint) -> None:
     app = open_family(page, checkpoint=checkpoint, **dict(address))
@@ -78,7 +76,8 @@ def test_the_formulas_are_those_of_the_model(open_family, page, address, checkpo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", MOST)
+@pytest.mark.sample("checkpoint")
+@pytest.mark.parametrize("checkpoint", FOREIGN)
 @pytest.mark.parametrize(("page", "address", "part"), SNIPPETS, ids=[page for page, _, _ in SNIPPETS])
 def test_the_snippet_computes_what_the_model_recorded(open_family, guest, run_snippet, checkpoint, page, address, part):
     stack = "encoder" if guest(checkpoint).config.has_encoder else "decoder"
@@ -142,9 +141,8 @@ def test_no_text_recommends_padding_where_there_is_none(open_app, tmp_path, monk
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "checkpoint", by_day(["hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"], ("hf-bert", "hf-t5"))
-)
+@pytest.mark.sample
+@pytest.mark.parametrize("checkpoint", ["hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"])
 def test_padding_on_every_page(open_family, checkpoint: str) -> None:
     """All pages are visited with three padding tokens after the sentence."""
     app = open_family("attention", checkpoint=checkpoint, pads="3", stack="encoder", kind="self")

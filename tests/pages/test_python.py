@@ -32,7 +32,7 @@ def cases() -> Iterator[object]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(of=12)
+@pytest.mark.sample(of=5)
 @pytest.mark.parametrize(("page", "address"), list(cases()))
 def test_the_python_of_a_view_runs(open_app, run_snippet, page, address) -> None:
     app = open_app(page, **{"sentence": SENTENCE, **address})

@@ -75,7 +75,7 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-@pytest.mark.sample("checkpoint")
+@pytest.mark.sample(of=5)
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("checkpoint", KINDS)
 def test_no_text_becomes_a_link_or_a_picture_on_any_page(hostile, open_app, page, checkpoint) -> None:

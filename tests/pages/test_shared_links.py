@@ -192,7 +192,7 @@ def shown(app: AppTest) -> list[tuple[str, dict, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(of=10)
+@pytest.mark.sample(of=4)
 @pytest.mark.parametrize(("name", "extra"), [(name, extra) for name, views in VIEWS.items() for extra in views])
 def test_a_link_shows_the_same_view_to_somebody_else(open_app, monkeypatch, name, extra) -> None:
     monkeypatch.setattr(SelectSlider, "_widget_state", property(_sent_by_slider))

@@ -17,7 +17,6 @@ import transformer
 from tests.conftest import ROOT
 from tests.harness.process_memory import Held
 from tests.held import LARGEST_ARRAY, shared_objects
-from tests.nights import by_day
 from tests.pages.conftest import is_fine
 from tests.pages.fuzzing import SENTENCE
 from transformer.runs.run import Run
@@ -80,7 +79,8 @@ def until(holds: Callable[[], bool]) -> bool:
     return held
 
 
-@pytest.mark.parametrize("page", by_day(["attention", "decoding", "tokens", "overview"], ["decoding"]))
+@pytest.mark.sample
+@pytest.mark.parametrize("page", ["attention", "decoding", "tokens", "overview"])
 def test_many_open_tabs_keep_no_more_checkpoints_than_the_store(
     page, checkpoints_folder, tmp_path, open_app, monkeypatch
 ):
