@@ -1,4 +1,7 @@
-"""Long texts where a machine is small, and windows of them; ``test_walk.py`` reads to a model's limit on every page."""
+"""Long texts on a small machine, and windows of them.
+
+``test_walk.py`` reads texts up to a model's limit on every page.
+"""
 
 from __future__ import annotations
 
