@@ -97,9 +97,9 @@ CASES = [pytest.param(view, model, id=f"{view.name}, {model.name}") for view in 
 
 
 def texts_of(view: View, model: Model) -> dict[str, str]:
-    """Return the texts to type: a readable one and one that no model can read, drawn by the day, and a long one.
+    """Return the texts to type: a readable one and an unreadable one, drawn by the day, and a long one.
 
-    Only models of this project type the long one.
+    The long one is typed only into models of this project.
     """
     draw = random.Random(f"{DAY} {view.name} {model.name}")
     readable = [name for name in SENDABLE if name not in UNREADABLE]
