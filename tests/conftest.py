@@ -141,7 +141,7 @@ def unit_of(nodeid: str) -> str:
     """
     folder, _, name = nodeid.split("::")[0].rpartition("/")
     if folder == "tests/browser":
-        return f"{folder} {'a-l' if name < 'test_m' else 'm-z'}"
+        return f"{folder} {'a-le' if name < 'test_li' else 'li-z'}"
     return folder if folder in LONG else f"{folder}/{name}"
 
 

@@ -43,15 +43,18 @@ expect.set_options(timeout=60_000)  # 5 s by default; a busy machine may take lo
 
 
 @pytest.fixture(scope="session")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of the app, which has a checkpoint that reads images as well."""
-    if running := os.environ.get("RUNNING_APP"):  # one that was started by hand, so that a single test begins at once
-        yield running
-        return
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
+    """The app, which has a checkpoint that reads images as well."""
     made = image_checkpoint("vit", tmp_path_factory.mktemp("images"))
     folders = {"GLASSFORMER_CHECKPOINTS": f"{ROOT / 'checkpoints'}{os.pathsep}{made.parent}"}
     with AppServer("deploy.serve", environment=SETTINGS | folders) as server:
-        yield server.base
+        yield server
+
+
+@pytest.fixture(scope="session")
+def app(request: pytest.FixtureRequest) -> str:
+    """Address of the app: of one that was started by hand, so that a single test begins at once, or of ``server``."""
+    return os.environ.get("RUNNING_APP") or request.getfixturevalue("server").base
 
 
 @pytest.fixture(scope="session")
