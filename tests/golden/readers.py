@@ -39,7 +39,7 @@ if str(ROOT) not in sys.path:
 from tests.golden.store import Value, value_of  # noqa: E402 - the path is set above
 
 # (pattern of the key as the program gives it now, the key under which it was recorded), for ``re.sub``.
-RENAMED: tuple[tuple[str, str], ...] = ()
+RENAMED = ((r"/ padding / change in log p$", "/ padding / change in log p(output)"),)
 
 # --- Pages ----------------------------------------------------------------------------------------------------------
 
