@@ -53,7 +53,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AppServer]:
 
 @pytest.fixture(scope="session")
 def app(request: pytest.FixtureRequest) -> str:
-    """Address of the app: of one that was started by hand, so that a single test begins at once, or of ``server``."""
+    """Address of the app: of one that was started by hand, or of ``server``."""
     return os.environ.get("RUNNING_APP") or request.getfixturevalue("server").base
 
 

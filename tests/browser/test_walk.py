@@ -223,7 +223,7 @@ def bytes_of_a_rerun(seat: Seat) -> int:
 @pytest.mark.sample(of=2)
 @pytest.mark.parametrize("quarter", range(4))
 def test_every_page_draws_on_the_first_screen_and_is_accessible(sit: Callable[..., Seat], quarter: int) -> None:
-    """The figure is visible on a projector, a tight one on a smaller screen too; every second quarter is dark.
+    """Visit a quarter of the pages: each figure is on the first screen; every second quarter is dark.
 
     A page fetches the libraries that it needs, and no other; when it runs again, only what changed is sent.
     """

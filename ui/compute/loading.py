@@ -225,7 +225,7 @@ def _recipe(path: Path) -> Recipe:
 
 @once_a_run
 def readable_config(name: str) -> ModelConfig | None:
-    """Return the configuration alone, without the weights; ``None`` if it is missing or invalid in any way.
+    """Return the configuration alone, without the weights; ``None`` if it is missing or invalid.
 
     Pages that list checkpoints skip it, and the page that opens it explains the problem.
     """

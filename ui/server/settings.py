@@ -26,7 +26,7 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings, named like the variables without prefix, with the defaults of a server that is not public.
+    """All settings, named like the variables without prefix, with defaults for a private server.
 
     Attributes:
         threads: Threads for one forward pass.

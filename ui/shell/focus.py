@@ -437,7 +437,7 @@ def current() -> Focus:
 
 
 def is_presenting() -> bool:
-    """Return whether the presenter switch is on: large type, full contrast, fewer controls, for a projector."""
+    """Return whether the presenter switch is on: large type and few controls, for a projector."""
     return bool(current().presenter)
 
 

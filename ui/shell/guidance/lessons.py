@@ -1,8 +1,9 @@
-"""Lessons as instructors write them: ``lessons/<language>/<number>-<name>.toml``, and ``lessons/routes.toml``.
+"""Lessons and routes as instructors write them, in ``lessons/``.
 
 They are validated; errors name the file, the step and the field.
 
-A file has ``title``, ``aim``, ``minutes``, optionally a table ``focus`` for all its steps, and a ``[[step]]`` per step.
+A lesson, ``lessons/<language>/<number>-<name>.toml``, has ``title``, ``aim``, ``minutes``, optionally a table ``focus``
+for all its steps, and a ``[[step]]`` per step. Routes are in ``lessons/routes.toml``.
 ``lessons/README.md`` explains it to instructors.
 """
 
@@ -153,7 +154,7 @@ State = tuple[Path, frozenset[tuple[str, int]], frozenset[str], tuple[str, ...]]
 
 @once_a_run
 def state_of(folder: Path) -> State:
-    """Return a folder of lessons with the times of its files, the missing checkpoints, and the existing pages.
+    """Return what lessons depend on: files with their times, missing checkpoints, existing pages.
 
     Lessons are read again only after it has changed.
     """
