@@ -256,42 +256,34 @@ def problem(was: dict[str, Any], now: dict[str, Any], *, listed: bool) -> str:
     return ""
 
 
-def sample(every: int) -> list[Hostile]:
-    """Return every n-th input; the date says where it begins."""
-    return corpus()[random.Random(DAY).randrange(every) :: every]
-
-
-def problems_of(found: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """Return what is worse than recorded, and what is recorded of no input, by the names of inputs."""
-    table = json.loads(TABLE.read_text(encoding="utf-8"))
-    listed = {line.split(" — ")[0] for line in REFUSED_NOW.read_text(encoding="utf-8").splitlines()}
-    problems = {
-        name: problem(table[name], now, listed=name in listed) if name in table else "is not in refusals.json"
-        for name, now in found.items()
-    }
-    problems |= dict.fromkeys(table.keys() - {each.name for each in corpus()}, "is recorded, but not in the corpus")
-    return {name: words for name, words in problems.items() if words}
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("task", choices=("record", "check"))
     parser.add_argument("words", nargs="*", help="only inputs whose names contain one of these words")
     parser.add_argument("--every", type=int, default=1, help="only every n-th input")
     asked = parser.parse_args(arguments)
-    chosen = [each for each in sample(asked.every) if not asked.words or any(word in each.name for word in asked.words)]
-    print(f"{len(chosen)} inputs, from {chosen[0].name if chosen else 'none'}")
+    every = corpus()
+    start = random.Random(DAY).randrange(asked.every)
+    print(f"every input number {start} + {asked.every} n")
+    sample = every[start :: asked.every]
+    chosen = [each for each in sample if not asked.words or any(word in each.name for word in asked.words)]
+    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     found = found_now(chosen)
     if asked.task == "record":
-        table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
         table |= {name: row | {"words": row["words"][:80]} for name, row in found.items()}
-        lines = [f"{json.dumps(each.name)}: {json.dumps(table[each.name])}" for each in corpus() if each.name in table]
+        lines = [f"{json.dumps(each.name)}: {json.dumps(table[each.name])}" for each in every if each.name in table]
         TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         return 0
-    problems = problems_of(found)
+    listed = {line.split(" — ")[0] for line in REFUSED_NOW.read_text(encoding="utf-8").splitlines()}
+    problems = {
+        name: problem(table[name], now, listed=name in listed) if name in table else "is not in refusals.json"
+        for name, now in found.items()
+    }
+    problems |= {name: "is recorded, but not in the corpus" for name in table.keys() - {each.name for each in every}}
     for name, words in problems.items():
-        print(f"{name}: {words}")
-    return int(bool(problems))
+        if words:
+            print(f"{name}: {words}")
+    return int(any(problems.values()))
 
 
 if __name__ == "__main__":
