@@ -20,6 +20,7 @@ from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, N_HELD_OUT, ToySta
 from ui.compute.jobs import Job, Report, Status, make_mine, this_session
 from ui.compute.store import store
 from ui.page.page import Page, guard
+from ui.server.settings import settings as server_settings
 from ui.server.settings import without_folders
 from ui.shell import choice
 from ui.shell.fragments import fragment
@@ -104,7 +105,7 @@ def how_it_stands(p: Page, live: Live, *, status: Status, states: Sequence[ToySt
     """Show the progress of a training run, or how it ended."""
     settings, job = live.settings, live.job
     if status == "waiting":
-        waiting = p.md("now_waiting", number=job.before + 1, at_once=settings().jobs)
+        waiting = p.md("now_waiting", number=job.before + 1, at_once=server_settings().jobs)
         st.info(waiting, icon=":material/hourglass_empty:")
     elif status == "failed":
         problem = without_folders(str(job.problem) or type(job.problem).__name__)
@@ -212,7 +213,7 @@ def now(p: Page) -> None:
     going = live is not None and not live.job.look(this_session())
     settings = _controls(p, going=going)
     if live is None:
-        p.say("now_begin", shortest=SHORTEST, longest=LONGEST, batch=BATCH_SIZE, at_once=settings().jobs)
+        p.say("now_begin", shortest=SHORTEST, longest=LONGEST, batch=BATCH_SIZE, at_once=server_settings().jobs)
         if not _problem(settings.example):
             draw(p, settings, (_untrained(settings),))
     else:
