@@ -104,7 +104,7 @@ def prediction_rows(trace: Trace) -> PredictionRows:
             rows = [token.index for token in trace.source if not token.special]
     tokens = [trace.prediction[row] for row in rows]
     logits = "decoder.logits" if config.has_decoder else "encoder.logits"
-    ids, displays = tuple([token.id for token in tokens]), tuple([token.display for token in tokens])
+    ids, displays = tuple(token.id for token in tokens), tuple(token.display for token in tokens)
     return PredictionRows(logits, tuple(rows), ids, displays, everywhere)
 
 

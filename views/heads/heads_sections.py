@@ -149,7 +149,7 @@ def claim(p: Page, heads: Sequence[HeadRole], *, many: bool) -> None:
     if all(math.isnan(score) for head in heads for score in head.scores.values()):
         p.say("claim_too_short")
         return
-    count = len([head for head in heads if role_of(head) != "none"])
+    count = sum(role_of(head) != "none" for head in heads)
     where = p.md("claim_many", count=heads[0].n_sentences) if many else p.md("claim_here")
     name = {0: "none", 1: "one", len(heads): "all"}.get(count, "some")
     said = p.md(f"claim_{name}", count=count, heads=len(heads), where=where)

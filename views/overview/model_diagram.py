@@ -112,13 +112,13 @@ def _read(tokens: TokenSequence) -> str:
     specials = [token.special for token in tokens]
     begin = specials.index(False) if False in specials else len(tokens)
     end = len(tokens) - (specials[::-1].index(False) if False in specials else 0)
-    inside = "".join([f" {token.display}" if token.special else token.text for token in tokens[begin:end]])
-    before, behind = (" ".join([token.display for token in part]) for part in (tokens[:begin], tokens[end:]))
+    inside = "".join(f" {token.display}" if token.special else token.text for token in tokens[begin:end])
+    before, behind = (" ".join(token.display for token in part) for part in (tokens[:begin], tokens[end:]))
     return " ".join(filter(None, (before, inside.removeprefix(" "), behind)))
 
 
 def _drawn(block: Block, titles: Mapping[str, str]) -> dict[str, Any]:
-    sizes = " × ".join([f"{axis} {size}" for axis, size in zip(block.axes, block.shape, strict=True)])
+    sizes = " × ".join(f"{axis} {size}" for axis, size in zip(block.axes, block.shape, strict=True))
     opens = common("diagram.opens", page=titles[block.page]) if block.page in titles else ""
     return {
         **{name: getattr(block, name) for name in ("id", "label", "role", "in_layer", "skips_from", "note")},

@@ -159,7 +159,7 @@ def state_of(folder: Path) -> State:
     Lessons are read again only after it has changed.
     """
     files = [path for path in folder.rglob("*.toml") if path.exists()]  # a link may lead nowhere
-    times = frozenset([(str(path), path.stat().st_mtime_ns) for path in files])
+    times = frozenset((str(path), path.stat().st_mtime_ns) for path in files)
     missing = [name for name in IN_THE_REPOSITORY if not (REPOSITORY / "checkpoints" / name).is_dir()]
     return folder, times, frozenset(missing), tuple(page_names())
 
