@@ -224,13 +224,16 @@ def _lead_from(name: str, existing: dict[str, StreamlitPage]) -> NoReturn:
     address.open_page(wanted, existing[wanted])
 
 
-def go_to(name: str, **focus_values: object) -> NoReturn:
-    """Open another page with a focus, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``."""
+def go_to(name: str, *, notes: Sequence[str] = (), **focus_values: object) -> NoReturn:
+    """Open another page with a focus, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``.
+
+    ``notes``: lines to show there, about the address that has led to it.
+    """
     write_address_of(page_state.current_page())
-    leave_for(name, **focus_values)
+    leave_for(name, notes=notes, **focus_values)
 
 
-def leave_for(name: str, **focus_values: object) -> NoReturn:
+def leave_for(name: str, *, notes: Sequence[str] = (), **focus_values: object) -> NoReturn:
     """Open another page as ``go_to`` does, but do not write the address of this one.
 
     The caller has done so, before it changed the choices of this page.
@@ -239,6 +242,8 @@ def leave_for(name: str, **focus_values: object) -> NoReturn:
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
+    if notes:
+        add_note(*notes)
     address.open_page(name, existing[name])
 
 

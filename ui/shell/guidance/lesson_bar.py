@@ -17,7 +17,7 @@ from ui.shell.focus import Focus
 from ui.shell.fragments import fragment
 from ui.shell.guidance import before_lesson, guesses, regions
 from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step, find_course
-from ui.shell.navigation import leave_for, page_names
+from ui.shell.navigation import go_to, leave_for, page_names
 from ui.shell.openings import name_in_list
 from ui.words import texts
 from ui.words.texts import PageText, as_plain, page_text
@@ -67,11 +67,7 @@ def _go_to_step(lesson: Lesson, number: int, *, came_from: str, notes: Sequence[
     focus = shared_focus.current()
     changes = step_focus(lesson, number, replace(focus, came_from=came_from))
     st.session_state[_REPLACED] = (lesson.name, number, _replaced(focus, changes, came_from=came_from))
-    shared_focus.write_address_of(page_state.current_page())
-    shared_focus.change(**changes, came_from=came_from)
-    if notes:
-        shared_focus.add_note(*notes)
-    leave_for(lesson.steps[number - 1].page)
+    go_to(lesson.steps[number - 1].page, notes=notes, **changes, came_from=came_from)
 
 
 def _replaced(focus: Focus, changes: Mapping[str, object], *, came_from: str) -> str:
