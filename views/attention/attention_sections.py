@@ -429,7 +429,7 @@ def facts(p: Page, shown: Shown) -> None:
         elif is_of_head:
             lengths = added_lengths(p)[shown.row]
             total, best = float(lengths.sum()), int(lengths.argmax())
-            name = as_plain(label_in_words(shown.view.key.labels[best])) if total else p.text["nothing"]
+            name = label_in_words(shown.view.key.labels[best]) if total else p.text["nothing"]
             _metric(p, "strongest", as_plain(name), share=float(lengths[best]) / total if total else 0.0)
 
 
