@@ -63,7 +63,7 @@ def show_mask_editor(figure: CanvasFigure, *, key: str, on_paint: Callable[[Stro
 
 def show_grid(figure: CanvasFigure, *, key: str) -> None:
     """Show all heads of all layers (``attention_grid``); a click selects a head on all pages."""
-    shown = frozenset([(tile["layer"], tile["head"]) for tile in figure.metadata["tiles"]])
+    shown = frozenset((tile["layer"], tile["head"]) for tile in figure.metadata["tiles"])
     _mount(figure, "click", partial(read_head, shown=shown), _select, key=key)
 
 
