@@ -25,16 +25,25 @@ Open = Callable[..., AppTest]
 # ---- settings -------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove every setting from the environment; ``checkpoints_folder`` leaves one there once a test has used it."""
+    for name in [name for name in os.environ if name.startswith("GLASSFORMER_")]:
+        monkeypatch.delenv(name)
+
+
 @pytest.mark.parametrize(
     ("value", "open_to_all"), [("1", True), ("yes", True), ("true", True), ("0", False), ("", False)]
 )
-def test_what_makes_a_server_public(value: str, open_to_all: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_makes_a_server_public(
+    value: str, open_to_all: bool, nothing_set: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GLASSFORMER_PUBLIC", value)
     assert public() is open_to_all
     assert settings() == Settings(public=open_to_all, **(PUBLIC if open_to_all else {}))
 
 
-def test_limits_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_are_settings(nothing_set: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     for name, value in {
         "JOBS": "4",

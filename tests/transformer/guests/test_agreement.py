@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from tests.conftest import ROOT
 from tests.transformer.guests.tiny_guests import _GROUPED, _SIZES, WRITERS, guest_checkpoint
@@ -187,14 +189,19 @@ def test_a_model_is_opened_without_the_head_that_is_not_shown(kind: str, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["roberta", "opt"])
-def test_a_folder_without_the_files_of_its_tokenizer_is_refused(kind: str, tmp_path: Path) -> None:
-    """Its class would read every word as unknown, or as nothing."""
+def test_a_folder_without_its_tokenizer_is_refused(kind: str, tmp_path: Path) -> None:
+    """The tokenizer's class would read every word as unknown, or as nothing."""
     path = guest_checkpoint(kind, tmp_path)
     for file in path.glob("tokenizer*"):
         file.unlink()
-    with pytest.raises(
-        CheckpointError, match="turns 'the cat sat on the mat' into '.*', so the model would read another"
-    ):
+    with pytest.raises(CheckpointError, match=r"lacks its tokenizer: tokenizer\.json, vocab\.txt or a \.model file"):
+        load(path)
+
+
+def test_a_tokenizer_that_spells_no_sentence_is_refused(tmp_path: Path) -> None:
+    path = guest_checkpoint("roberta", tmp_path)
+    Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]")).save(str(path / "tokenizer.json"))
+    with pytest.raises(CheckpointError, match="turns 'the cat sat on the mat' into '.*', so the model would read"):
         load(path)
 
 
