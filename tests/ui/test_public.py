@@ -27,7 +27,7 @@ Open = Callable[..., AppTest]
 
 @pytest.fixture
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remove every setting from the environment; ``checkpoints_folder`` leaves one there once a test has used it."""
+    """Remove every setting from the environment; ``checkpoints_folder`` leaves one behind."""
     for name in [name for name in os.environ if name.startswith("GLASSFORMER_")]:
         monkeypatch.delenv(name)
 
