@@ -29,9 +29,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
 os.environ |= dict.fromkeys(("HF_HUB_CACHE", "OLLAMA_MODELS", "LM_STUDIO_MODELS"), "/nowhere")
@@ -239,10 +240,28 @@ def _prepare(chosen: Iterable[Hostile], place: Path) -> Path:
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
+def drawn(every: int) -> list[Hostile]:
+    """Return every n-th input; the date says where it begins."""
+    return corpus()[random.Random(DAY).randrange(every) :: every]
+
+
 def found_now(chosen: list[Hostile]) -> dict[str, dict[str, Any]]:
-    with tempfile.TemporaryDirectory() as place:
+    """Return what becomes of each input today, by its name."""
+    with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ):
         bases = _prepare(chosen, Path(place))
         return {hostile.name: outcome_of(hostile, bases) for hostile in chosen}
+
+
+def problems(found: Mapping[str, dict[str, Any]]) -> list[str]:
+    """Return one line for each input of which something worse became than is recorded."""
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    listed = {line.split(" — ")[0] for line in REFUSED_NOW.read_text(encoding="utf-8").splitlines()}
+    worse = {
+        name: problem(table[name], now, listed=name in listed) if name in table else "is not in refusals.json"
+        for name, now in found.items()
+    }
+    worse |= {name: "is recorded, but not in the corpus" for name in table.keys() - {each.name for each in corpus()}}
+    return [f"{name}: {words}" for name, words in worse.items() if words]
 
 
 def problem(was: dict[str, Any], now: dict[str, Any], *, listed: bool) -> str:
@@ -262,28 +281,19 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("words", nargs="*", help="only inputs whose names contain one of these words")
     parser.add_argument("--every", type=int, default=1, help="only every n-th input")
     asked = parser.parse_args(arguments)
-    every = corpus()
-    start = random.Random(DAY).randrange(asked.every)
-    print(f"every input number {start} + {asked.every} n")
-    sample = every[start :: asked.every]
+    sample = drawn(asked.every)
     chosen = [each for each in sample if not asked.words or any(word in each.name for word in asked.words)]
-    table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     found = found_now(chosen)
     if asked.task == "record":
+        table = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
         table |= {name: row | {"words": row["words"][:80]} for name, row in found.items()}
-        lines = [f"{json.dumps(each.name)}: {json.dumps(table[each.name])}" for each in every if each.name in table]
+        lines = [f"{json.dumps(each.name)}: {json.dumps(table[each.name])}" for each in corpus() if each.name in table]
         TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
         return 0
-    listed = {line.split(" — ")[0] for line in REFUSED_NOW.read_text(encoding="utf-8").splitlines()}
-    problems = {
-        name: problem(table[name], now, listed=name in listed) if name in table else "is not in refusals.json"
-        for name, now in found.items()
-    }
-    problems |= {name: "is recorded, but not in the corpus" for name in table.keys() - {each.name for each in every}}
-    for name, words in problems.items():
-        if words:
-            print(f"{name}: {words}")
-    return int(any(problems.values()))
+    worse = problems(found)
+    for line in worse:
+        print(line)
+    return int(bool(worse))
 
 
 if __name__ == "__main__":
