@@ -79,8 +79,7 @@ class GuestModel(Model):
         self.images = None if config.image is None else ImageTokenizer(config.image)
         self.stack_hooks = {name: stack.hooks for name, stack in stacks.items()}
         self.own_hooks = next(iter(self.stack_hooks.values())).ids
-        self._cache_argument = cache_argument(network) if config.has_decoder else None
-        self._cache_agrees: bool | None = None
+        self._cache_argument: str | None = None  # if a text can be continued from a cache (``find_cache``)
         for name, stack in stacks.items():
             setattr(self, name, stack)
             stack.pad_id = config.pad_id if name == "encoder" else None
@@ -183,33 +182,38 @@ class GuestModel(Model):
 
     def new_cache(self) -> TextCache | None:
         """Return an empty cache for the decoder; ``None`` if each step has to read the whole text."""
-        if self._cache_argument is None or self._cache_agrees is False:
+        if self._cache_argument is None:
             return None
         return TextCache(self.network, self._cache_argument, two_stacks=self.config.kind == "encoder-decoder")
 
     def decode_new(
         self, ids: Tensor, cache: TextCache, memory: Tensor | None = None, source_ids: Tensor | None = None
-    ) -> Tensor | None:
+    ) -> Tensor:
         """Decode the positions of a text, [batch, position], that are not in ``cache``, and add them to it.
 
-        The first time that a text is continued from a cache, the new positions are also computed from the whole text.
-
         Returns:
-            Their hidden states, [batch, new position, model]; ``None`` if the cache leads to other numbers or fails.
+            Their hidden states, [batch, new position, model].
         """
-        continues = cache.length > 0
-        try:
-            hidden = self._decoded(ids[:, cache.length :], memory, source_ids, cache.given())
-        except Exception:
-            if self._cache_agrees:  # it has worked before
-                raise
-            self._cache_agrees = False  # a pass over the whole text shows whether the text is the cause
-            return None
+        hidden = self._decoded(ids[:, cache.length :], memory, source_ids, cache.given())
         cache.length = ids.shape[1]
-        if continues and self._cache_agrees is None:
-            whole = self.decode(ids, memory, source_ids)[:, -hidden.shape[1] :]
-            self._cache_agrees = close(whole, hidden, TOLERANCE)
-        return None if self._cache_agrees is False else hidden
+        return hidden
+
+    @torch.inference_mode()
+    def find_cache(self, given: Mapping[str, Tensor]) -> None:
+        """Use a cache if it gives the last token of a short text the numbers that the whole text gives it."""
+        self._cache_argument = cache_argument(self.network)
+        if (cache := self.new_cache()) is None:
+            return
+        ids = given["input_ids"]
+        source = (self.encode(ids), ids) if self.config.has_encoder else ()
+        ids = given.get("decoder_input_ids", ids)
+        try:
+            self.decode_new(ids[:, :-1], cache, *source)
+            agrees = close(self.decode(ids, *source)[:, -1:], self.decode_new(ids, cache, *source), TOLERANCE)
+        except Exception:  # a network may accept a cache that it cannot use
+            agrees = False
+        if not agrees:
+            self._cache_argument = None
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return the logits for the output of the last stack: [batch, position, vocabulary]."""

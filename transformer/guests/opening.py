@@ -343,6 +343,8 @@ def described(network: nn.Module, config: GuestConfig) -> GuestModel:
         describe_positions(model, passes[-1])
     if config.image is None:
         describe_output(model, passes[0], trial)
+    if config.has_decoder:
+        model.find_cache(passes[0])
     return model.requires_grad_(False).eval()
 
 

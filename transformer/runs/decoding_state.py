@@ -82,9 +82,7 @@ class DecodingState:
         """Return the output of a guest for all positions, or for the new ones if its cache holds the others."""
         read = () if self.memory is None else (self.memory, self.source_ids)
         if cache is not None and not is_recording():  # a recorded step shows the whole text
-            if (hidden := self.model.decode_new(self.ids, cache, *read)) is not None:
-                return hidden
-            self.cache = None
+            return self.model.decode_new(self.ids, cache, *read)
         return self.model.decode(self.ids, *read)
 
     def _new_cache(self) -> Any:
