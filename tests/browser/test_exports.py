@@ -57,7 +57,7 @@ HOSTILE = [
 PICTURE = '<img src="http://example.invalid/x.png" onerror="window.hacked=1">'
 LINK = '<a href="javascript:window.hacked=1" xlink:href="http://example.invalid/z" onclick="window.hacked=1">x</a>'
 MARKUP = f"]]></text></svg><script>window.hacked=1</script>{LINK}{PICTURE}"
-SENTENCE = f"</script><script>window.hacked=1</script>{PICTURE[:45]}"
+SENTENCE = "</script><img src=x onerror=window.hacked=1>"  # a longer one makes tables that take axe seconds
 TARGET = "<svg onload=window.hacked=1> [x](javascript:alert(1))"
 
 

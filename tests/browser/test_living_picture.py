@@ -184,14 +184,12 @@ def test_a_picture_wider_than_a_phone_is_scrolled_to_what_it_is_about(show: Call
     assert canvas["x"] + x < tip["x"] < canvas["x"] + x + 40, "the tooltip is beside the pointer"
 
 
-def test_a_browser_without_canvas_shows_the_run_as_text(
-    visit: Callable[..., Page], trace: Trace, tmp_path: Path
-) -> None:
-    file = living_picture_canvas(living_picture_numbers(trace)).save(tmp_path / "picture.html")
-    page = visit("tokens")
+def test_a_browser_without_canvas_shows_the_run_as_text(show: Callable[..., Page]) -> None:
+    page = show()
     # The tab is returned with its script, which affects only this page.
     page.add_init_script("if (location.hash === '#no') HTMLCanvasElement.prototype.getContext = () => null")
-    page.goto(f"{file.as_uri()}#no")
+    page.goto(f"{page.url}#no")
+    page.reload()
     expect(page.locator("main table").first).to_be_attached()
 
 

@@ -18,7 +18,7 @@ from charts import notebook
 from charts.canvas.attention_maps import attention_map
 from charts.toolkit.shades import colour_at
 from charts.toolkit.style import SEQUENTIAL
-from tests.browser.conftest import PROJECTOR, asked, eventually, go, is_open, key, path, settle, title_of
+from tests.browser.conftest import PROJECTOR, asked, eventually, is_open, key, path, settle, title_of
 from tests.browser.drawing import Drawing
 from tests.browser.offline import opened_offline
 from tests.browser.seats import Seat
@@ -30,6 +30,14 @@ pytestmark = pytest.mark.browser
 SENTENCE, TARGET = "The old man told us a story.", "Le vieil homme."
 PLACE = f"sentence={SENTENCE}&target={TARGET}&stack=decoder&kind=cross&layer=1&head=1&token=1"
 NUMBERED = [f"·w{i}" for i in range(256)]
+_HOLD_SENDING = """() => {
+    const send = WebSocket.prototype.send, held = [];
+    WebSocket.prototype.send = function (data) { held.push(() => send.call(this, data)); };
+    window.sendAll = () => {
+        WebSocket.prototype.send = send;
+        held.forEach((one) => one());
+    };
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -105,12 +113,10 @@ def test_a_head_among_the_small_maps_is_large_at_once_and_opens_its_page(visit: 
     drawing = Drawing(page)
     x, y, width, height = drawing.state["parts"][0][8 * 2 + 3]
     before = drawing.pixels()
-    page.evaluate("() => { window.send = WebSocket.prototype.send; WebSocket.prototype.send = () => {}; }")
+    page.evaluate(_HOLD_SENDING)
     drawing.click((x + width / 2, y + height / 2))  # it is outlined before Python answers
     assert eventually(page, lambda: drawing.pixels() != before)
-    page.evaluate("() => { WebSocket.prototype.send = window.send; }")
-    go(page, f"heads?{PLACE}")
-    drawing.click((x + width / 2, y + height / 2))
+    page.evaluate("() => window.sendAll()")
     assert eventually(page, lambda: (asked(page).get("layer"), asked(page).get("head")), ("2", "3"))
     settle(page)
     page.get_by_role("button", name=page_text("heads")["open"]).click()

@@ -100,7 +100,7 @@ def test_an_own_checkpoint_and_an_own_image(visit: Callable[..., Page], app: str
     page.locator(".patches .token").nth(16).wait_for()
     patches = page.locator(".patches .token").evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
     assert len(patches) == 17 and len(set(patches)) == 1, "a class token and 16 patches, in one row"
-    page = visit("attention?checkpoint=vit&layer=1")
+    go(page, "attention?checkpoint=vit&layer=1")
     chooser = page.get_by_test_id("stFileUploaderDropzoneInput")
     file = BytesIO()
     Image.fromarray(np.random.default_rng(0).integers(0, 255, (60, 80, 3), dtype=np.uint8)).save(file, "PNG")

@@ -122,7 +122,7 @@ GESTURES = [
 ]
 
 
-@pytest.mark.sample(of=4)
+@pytest.mark.sample(of=3)
 @pytest.mark.parametrize(("gesture", "name", "milliseconds", "press"), GESTURES)
 def test_each_of_twelve_gestures_counts_and_the_sentence_is_kept(
     visit: Callable[..., Page], gesture: Callable[[Page, Hand, int], bool], name: str, milliseconds: int, press: int

@@ -220,7 +220,7 @@ def bytes_of_a_rerun(seat: Seat) -> int:
     return sum(seat.received)
 
 
-@pytest.mark.sample(of=2)
+@pytest.mark.sample
 @pytest.mark.parametrize("quarter", range(4))
 def test_every_page_draws_on_the_first_screen_and_is_accessible(sit: Callable[..., Seat], quarter: int) -> None:
     """Visit a quarter of the pages: each figure is on the first screen; every second quarter is dark.
