@@ -81,22 +81,18 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     return found
 
 
-@pytest.mark.parametrize("strategy", [NEXT, transformer.Greedy(4)], ids=["next token", "continuation"])
-def test_everything_is_as_in_a_complete_recording(tiny_checkpoint, long, ran, strategy) -> None:
-    checkpoint = tiny_checkpoint("gpt")
-    whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=strategy), long(checkpoint, strategy=strategy)
-    assert_close(whole, lazy)
-    assert ran.count("pass") == 1 and lazy.activations.n_bytes > kept_bytes(checkpoint.model, len(lazy.target))
-
-
-@pytest.mark.parametrize("kind", ["phi", "olmo3", "gptj", "mixtral", "gpt_oss"])
-def test_a_layer_of_a_guest_runs_alone_with_the_arguments_of_its_pass(tmp_path, long, ran, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["gpt", "phi", "olmo3", "gptj", "mixtral", "gpt_oss"])
+def test_each_layer_runs_once_more_alone_and_all_is_as_in_a_complete_recording(
+    tiny_checkpoint, guest, long, ran, kind: str
+) -> None:
     """Biases, windows, parallel layers, experts, sinks: alone it computes what it computes in the model."""
-    checkpoint = transformer.load(guest_checkpoint(kind, tmp_path))
-    whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=NEXT), long(checkpoint, strategy=NEXT)
-    assert_close(whole, lazy)
-    layers = [f"decoder.layers.{layer} alone" for layer in range(checkpoint.config.n_decoder_layers)]
-    assert ran == ["pass", *layers]
+    checkpoint = tiny_checkpoint(kind) if kind == "gpt" else guest(kind)
+    for strategy in (transformer.Greedy(4), NEXT):
+        ran.clear()
+        whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=strategy), long(checkpoint, strategy=strategy)
+        assert_close(whole, lazy)
+        assert ran.count("pass") == 1 and lazy.activations.n_bytes > kept_bytes(checkpoint.model, len(lazy.target))
+    assert ran == ["pass", *(f"decoder.layers.{layer} alone" for layer in range(checkpoint.config.n_decoder_layers))]
 
 
 @pytest.mark.parametrize(("kind", "causal"), [("phi", True), ("mistral", False)], ids=["causal", "window"])
@@ -124,6 +120,26 @@ def test_a_layer_that_gives_something_else_alone_runs_in_the_whole_pass(tmp_path
     lazy.activations._lazy._calls["decoder.layers.0"] = lambda: end(wrong)
     assert_close(whole, lazy)
     assert ran == ["pass", "decoder.layers.0 alone", *["pass"] * checkpoint.config.n_decoder_layers]
+
+
+@pytest.mark.parametrize("reads_below", [False, True])
+def test_a_pass_of_a_guest_continues_unless_a_layer_reads_what_another_has_computed(tmp_path, long, reads_below):
+    checkpoint, kept, runs = transformer.load(guest_checkpoint("phi", tmp_path)), [], [0, 0]
+    n_tokens = len(long(checkpoint, strategy=NEXT).target)
+
+    def watch(layer: int, _: object, __: object, output: tuple) -> tuple:
+        runs[layer] += output[0].shape[1] == n_tokens
+        kept[:] = kept if layer else [output[0]]
+        return (output[0] + kept[0][:, : output[0].shape[1]], *output[1:]) if layer and reads_below else output
+
+    for layer in (0, 1):
+        part = checkpoint.model.stack_hooks["decoder"].parts[f"layers.{layer}.self_attention"]
+        part.register_forward_hook(partial(watch, layer))
+    whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=NEXT), long(checkpoint, output=False)
+    runs[:] = 0, 0
+    lazy.attention("decoder", 1)
+    np.testing.assert_allclose(lazy.values("decoder.logits"), whole.values("decoder.logits"), atol=1e-5)
+    assert runs == ([2, 2] if reads_below else [1, 2]), "only the layer whose input is kept runs again"
 
 
 def test_only_the_layers_that_are_looked_at_are_computed(tiny_checkpoint, long, ran) -> None:
@@ -156,57 +172,6 @@ def test_without_an_output_no_layer_runs_above_the_first_that_is_read(tiny_check
         np.testing.assert_allclose(trace.values(name), expected.values(name), atol=1e-5, err_msg=name)
 
 
-@pytest.fixture
-def attention_runs() -> Iterator[Callable[..., list[int]]]:
-    """Return a function that begins to count how often the attention of each layer reads ``n_tokens``."""
-    handles = []
-
-    def count(model: Model, n_tokens: int) -> list[int]:
-        parts = model.stack_hooks["decoder"].parts
-        counts = [0] * model.config.n_decoder_layers
-
-        def hook(layer: int, _: object, __: object, output: object) -> None:
-            first = output if isinstance(output, torch.Tensor) else output[0]
-            counts[layer] += first.shape[1] == n_tokens
-
-        for layer in range(len(counts)):
-            handles.append(parts[f"layers.{layer}.self_attention"].register_forward_hook(partial(hook, layer)))
-        return counts
-
-    yield count
-    for handle in handles:
-        handle.remove()
-
-
-@pytest.mark.parametrize("kind", ["phi", "gptj"])
-def test_what_is_read_later_continues_the_pass_of_a_guest(tmp_path, long, attention_runs, kind: str) -> None:
-    checkpoint = transformer.load(guest_checkpoint(kind, tmp_path))
-    whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=NEXT), long(checkpoint, output=False)
-    counts = attention_runs(checkpoint.model, len(lazy.target))
-    lazy.attention("decoder", 1)
-    assert counts == [1, 1]
-    lazy.values("decoder.logits")
-    assert counts == [1, 2], "only the layer whose input is kept runs again"
-    lazy.attention("decoder", 0)
-    assert counts == [2, 2], "alone"
-    for name in whole.names():
-        np.testing.assert_allclose(lazy.values(name), whole.values(name), atol=1e-5, err_msg=name)
-
-
-def test_a_layer_that_needs_more_than_its_input_does_not_continue_a_pass(tmp_path, long, attention_runs) -> None:
-    """In some models a layer reads what the attention of another has computed."""
-    checkpoint, kept = transformer.load(guest_checkpoint("phi", tmp_path)), []
-    first, second = (checkpoint.model.stack_hooks["decoder"].parts[f"layers.{n}.self_attention"] for n in (0, 1))
-    first.register_forward_hook(lambda _, __, output: kept.append(output[0]))
-    second.register_forward_hook(lambda _, __, output: (output[0] + kept[-1][:, : output[0].shape[1]], *output[1:]))
-    whole, lazy = transformer.trace(checkpoint, SENTENCE, strategy=NEXT), long(checkpoint, output=False)
-    counts = attention_runs(checkpoint.model, len(lazy.target))
-    lazy.attention("decoder", 1)
-    logits = lazy.values("decoder.logits")
-    assert counts == [2, 2]
-    np.testing.assert_allclose(logits, whole.values("decoder.logits"), atol=1e-5)
-
-
 @pytest.mark.parametrize("output", [True, False])
 def test_a_number_that_is_not_finite_is_found_once_its_layer_has_run(tiny_checkpoint, long, monkeypatch, output):
     checkpoint = tiny_checkpoint("gpt")
@@ -223,21 +188,13 @@ def test_a_number_that_is_not_finite_is_found_once_its_layer_has_run(tiny_checkp
         trace.check_finite()
 
 
-def test_a_lazy_pass_with_an_edit_is_refused(tiny_checkpoint) -> None:
-    edits = [transformer.ablate_head("decoder", layer=0, head=1)]
+def test_an_edit_and_a_text_whose_single_layer_does_not_fit_are_refused(tiny_checkpoint, long, monkeypatch) -> None:
+    checkpoint, edit = tiny_checkpoint("gpt"), transformer.ablate_head("decoder", layer=0, head=1)
     with pytest.raises(ValueError, match="1 edits cannot be lazy"):
-        Recorded(tiny_checkpoint("gpt").model, [torch.tensor([[1, 5, 6]])], edits, lazy=True)
-
-
-def test_an_edit_needs_a_complete_recording(tiny_checkpoint, long) -> None:
-    edits = (transformer.ablate_head("decoder", layer=0, head=1),)
+        Recorded(checkpoint.model, [torch.tensor([[1, 5, 6]])], [edit], lazy=True)
     for strategy in (NEXT, None):
         with pytest.raises(InputError, match="in every layer and head"):
-            long(tiny_checkpoint("gpt"), edits=edits, strategy=strategy)
-
-
-def test_a_text_whose_single_layer_does_not_fit_is_refused(tiny_checkpoint, monkeypatch) -> None:
-    checkpoint = tiny_checkpoint("gpt")
+            long(checkpoint, edits=(edit,), strategy=strategy)
     n_tokens = len(checkpoint.tokenizer.encode(SENTENCE)) + len(checkpoint.framing.before)
     needed = lazy_pass_bytes(checkpoint.model, n_tokens)
     monkeypatch.setattr(recording_size, "ALWAYS", 0)
@@ -289,7 +246,7 @@ def test_the_model_of_the_attack_is_counted_right() -> None:
     assert recorded_bytes(model, target=3900) > 30e9
 
 
-def test_what_takes_too_much_is_refused_with_both_numbers(at_most) -> None:
+def test_what_takes_too_much_is_refused_with_both_numbers(at_most, monkeypatch: pytest.MonkeyPatch) -> None:
     model = build_model(MANY_HEADS).eval()
     at_most(2_000_000_000)
     check_recording(model, target=900)
@@ -298,13 +255,9 @@ def test_what_takes_too_much_is_refused_with_both_numbers(at_most) -> None:
     needed, most = (int(number.replace(",", "")) for number in re.findall(r"([\d,]+) MB", str(refused.value)))
     assert needed == round(pass_bytes(model, target=3900) / 1e6)
     assert 0 < most <= 2000
-
-
-def test_a_small_machine_refuses_by_what_is_free(at_most, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_most(2_000_000_000)
     monkeypatch.setattr(recording_size, "free_memory", lambda: 100_000_000)
     with pytest.raises(transformer.InputError, match="at most 50 MB"):
-        check_recording(build_model(MANY_HEADS), target=900)
+        check_recording(model, target=900)
 
 
 def test_a_trace_is_refused_before_anything_runs(tiny_checkpoint, at_most, monkeypatch) -> None:
