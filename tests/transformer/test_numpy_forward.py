@@ -12,8 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import transformer
-from tests.shipped import SHIPPED
-from tests.transformer.numpy_forward import CHECKPOINTS, NumpyTransformer, by_hand, compare
+from tests.shipped import SHIPPED, shipped
+from tests.transformer.numpy_forward import NumpyTransformer, by_hand, compare
 from tests.transformer.test_pictures import PICTURE
 from tests.transformer.tiny import random_model
 from transformer.config import ACTIVATIONS, NORMS, POSITIONS
@@ -27,7 +27,7 @@ IDS = st.lists(st.integers(4, 22), min_size=1, max_size=9)
 
 @pytest.mark.parametrize("name", [path.name for path in SHIPPED])
 def test_every_number_is_that_of_the_formulas(name: str) -> None:
-    checkpoint = transformer.load(CHECKPOINTS / name)
+    checkpoint = shipped(name)
     of_pictures = checkpoint.config.reads_images
     sentences = {PICTURE: 0} if of_pictures else SENTENCES
     if checkpoint.config.n_segments:

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import transformer
-from tests.conftest import ROOT
 from tests.foreign_checkpoints import FOREIGN
+from tests.shipped import shipped
 from transformer.attribution.direct_logit_attribution import (
     Attribution,
     attribute,
@@ -51,6 +51,7 @@ def test_the_parts_sum_to_the_logit_at_every_position(tiny_checkpoint, kind):
         assert found.logit == pytest.approx(float(logits[1]) - float(logits[0])) and is_exact(found)
 
 
+@pytest.mark.sample("name", of=3)
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_families(guest, name):
     trace = transformer.trace(guest(name), SENTENCE)
@@ -155,7 +156,7 @@ def test_the_units_of_a_layer_and_its_bias_add_up_to_the_layer(tiny_checkpoint, 
 
 @pytest.mark.parametrize("name", ["en-fr", "gpt-en", "sentiment"])
 def test_the_units_are_those_of_the_least_certain_row_the_strongest_first(name: str) -> None:
-    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / name), "The cat sat on the mat.")
+    trace = transformer.trace(shipped(name), "The cat sat on the mat.")
     found, rows = predicting_units(trace, most=4), prediction_rows(trace)
     assert [one.value for one in found] == sorted((one.value for one in found), reverse=True) and found[3].value > 0
     best = np.exp(rows.log_probabilities(trace)).max(axis=-1)

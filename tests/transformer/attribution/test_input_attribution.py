@@ -174,23 +174,6 @@ def test_words_keep_their_pieces_and_punctuation_stands_alone(tiny_tokenizer):
     assert words("a <b>")[1:] == ["<", "b", ">"]
 
 
-def test_contributions_equal_single_runs(tiny_checkpoint):
-    checkpoint = tiny_checkpoint("sentiment")
-    sentence = "The old man told us a long story"
-    found = leave_one_out(checkpoint, sentence)
-    assert [word.text for word in found.words] == sentence.split()
-    assert found.without.shape == (8, 2)
-    for index, word in enumerate(found.words):
-        rest = " ".join(w.text for w in found.words if w is not word)
-        logits = transformer.trace(checkpoint, rest).values("classifier.logits").astype(np.float64)
-        alone = np.exp(logits) / np.exp(logits).sum()
-        assert found.without[index] == pytest.approx(alone, abs=1e-5)
-        assert found.contributions[index] == pytest.approx(found.probabilities - alone, abs=1e-5)
-    assert np.abs(found.contributions).max() > 1e-4
-    effects = found.contributions[:, found.predicted]
-    assert found.decisive == (effects.argmax() if effects.max() > 0 else None)
-
-
 # ---- attention beside attributions -----------------------------------------------------------------------------------
 
 

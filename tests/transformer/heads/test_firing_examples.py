@@ -156,6 +156,7 @@ def counted_by_hand(
 
 
 @pytest.mark.slow
+@pytest.mark.sample("kind", "place", of=3)
 @pytest.mark.parametrize(
     ("kind", "place"),
     [

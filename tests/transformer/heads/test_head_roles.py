@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import transformer
+from tests.shipped import shipped
 from tests.transformer.copying import COPYING, INDUCTION, PREVIOUS, copying_checkpoint, induction_checkpoint
 from transformer.attention_maps.whole_words import word_spans
 from transformer.errors import InputError
@@ -32,7 +33,7 @@ TWICE = "horse milk Paris Friday Mary. horse milk Paris Friday"
 
 
 def view_of(name: str, sentence: str, layer: int, stack: str = "decoder"):
-    return transformer.trace(transformer.load(CHECKPOINTS / name), sentence).attention(stack, layer, "self")
+    return transformer.trace(shipped(name), sentence).attention(stack, layer, "self")
 
 
 def test_a_list_said_twice_shows_induction_and_the_share_is_what_followed_the_last_time() -> None:
@@ -191,7 +192,7 @@ CAT = "The cat sat on the mat."
 
 @pytest.fixture(scope="module")
 def checkpoint() -> transformer.Checkpoint:
-    return transformer.load(CHECKPOINTS / "t5-small-tasks")
+    return shipped("t5-small-tasks")
 
 
 def test_a_sentence_without_a_task_is_read_behind_the_one_into_french(checkpoint: transformer.Checkpoint) -> None:

@@ -19,6 +19,7 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
+from tests.shipped import shipped
 from transformer.errors import CheckpointError
 from transformer.files.model_card import card_of
 from transformer.heads.head_roles import CorpusRoles, corpus_roles
@@ -54,6 +55,12 @@ def test_what_is_read_is_what_was_written(checkpoint, roles):
     assert load_corpus_roles(checkpoint) is None
     path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
     assert path == checkpoint.path / FILE
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert written == as_json(checkpoint, roles, sentence_file="mine.txt")
+    assert (written["checkpoint"], written["sentence_file"]) == (checkpoint.fingerprint, "mine.txt")
+    assert (written["sentences"], written["sentence_digest"]) == (3, roles.digest)
+    assert written["thresholds"]["least_share"] == 0.5 and "NaN" not in path.read_text(encoding="utf-8")
+    assert any(math.isnan(score) for score in roles.heads[-1].scores.values())
     again = load_corpus_roles(checkpoint)
     assert (again.n_sentences, again.n_skipped, again.digest) == (3, 0, roles.digest)
     for read, written in zip(again.heads, roles.heads, strict=True):
@@ -72,21 +79,6 @@ def test_what_is_read_is_what_was_written(checkpoint, roles):
     if roles.induction is not None:
         assert again.induction.chance == pytest.approx(roles.induction.chance, rel=1e-5)
         assert again.induction.seed == 0
-
-
-@pytest.mark.slow
-def test_the_file_is_json_that_says_what_it_was_made_from(checkpoint, roles):
-    path = save_corpus_roles(checkpoint, roles, sentence_file="mine.txt")
-    written = json.loads(path.read_text(encoding="utf-8"))
-    assert written == as_json(checkpoint, roles, sentence_file="mine.txt")
-    assert written["checkpoint"] == checkpoint.fingerprint and written["sentence_file"] == "mine.txt"
-    assert written["sentences"] == 3 and written["sentence_digest"] == roles.digest
-    assert written["thresholds"]["least_share"] == 0.5
-    assert "NaN" not in path.read_text(encoding="utf-8")
-    assert any(math.isnan(score) for score in roles.heads[-1].scores.values())
-    before = path.read_bytes()
-    save_corpus_roles(checkpoint, corpus_roles(checkpoint, SENTENCES), sentence_file="mine.txt")
-    assert path.read_bytes() == before
 
 
 def test_a_file_of_other_weights_is_not_used(checkpoint, roles):
@@ -146,6 +138,7 @@ def test_what_is_no_such_file_is_not_used(checkpoint, text):
 
 
 @pytest.mark.slow
+@pytest.mark.sample("path", of=2)
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.parent.name)
 def test_the_roles_that_ship_belong_to_the_weights_that_ship(path):
     """If this fails: python -m transformer heads --checkpoint checkpoints/NAME --save"""
@@ -156,7 +149,7 @@ def test_the_roles_that_ship_belong_to_the_weights_that_ship(path):
 
 def test_the_layer_that_aligns_best_is_known_from_the_saved_roles(tiny_checkpoint: Callable) -> None:
     assert best_alignment(tiny_checkpoint("translator")) is None  # nothing was measured
-    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    checkpoint = shipped("en-fr")
     trace = transformer.trace(checkpoint, "I love you.")
 
     def pairs(layer: int) -> dict[str, str]:
@@ -179,7 +172,7 @@ CARDS = {
 
 @pytest.mark.parametrize("name", CARDS)
 def test_the_card_counts_the_heads_with_a_role_or_of_induction(name: str) -> None:
-    heads = load_corpus_roles(transformer.load(ROOT / "checkpoints" / name)).heads
+    heads = load_corpus_roles(shipped(name)).heads
     has = [head.scores["induction"] >= LEAST_INDUCTION if name == "gpt-en" else head.has_role for head in heads]
     counts = re.search(CARDS[name], card_of(ROOT / "checkpoints" / name)).groups()
     assert [int(number) for number in counts] == [sum(has), len(has)]

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import transformer
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from tests.transformer.single_runs import change_at, logits_alone, tokens_of, values_alone
 from transformer.attribution.direct_logit_attribution import Attribution, attribute
 from transformer.interventions.activation_patching import (
@@ -117,9 +117,7 @@ def test_a_word_that_does_not_move_has_no_share() -> None:
 
 def test_a_typed_text_is_judged_by_predictions_that_attention_has_to_change() -> None:
     """The text is complete to gpt-en, which would have written other words."""
-    trace = transformer.trace(
-        transformer.load(ROOT / "checkpoints" / "gpt-en"), "My grandmother bakes apple pie every Sunday."
-    )
+    trace = transformer.trace(shipped("gpt-en"), "My grandmother bakes apple pie every Sunday.")
     both = contrast(trace, "My grandfather bakes apple pie every Sunday.")
     (swapped,) = both.differing["decoder"]
     logits = trace.values("decoder.logits")

@@ -9,6 +9,7 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
+from tests.shipped import shipped
 from tests.transformer.copying import COPYING, copying_checkpoint
 from tests.transformer.single_runs import logits_alone, tokens_of
 from transformer.faults.forward_faults import inject_fault
@@ -113,7 +114,10 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
     stack = found.stacks[-1]
-    edits = [transformer.ablate_head(stack, layer=0, head=0), transformer.scale_head(stack, layer=1, head=1, factor=3)]
+    edits = [
+        transformer.ablate_head(stack, layer=0, head=0),
+        transformer.scale_head(stack, layer=1, head=1, factor=-20),
+    ]
     effect = experiment(found, edits)
     p, q = (
         np.exp(np.atleast_2d(run.values(effect.asked.logits).astype(np.float64))[list(effect.asked.rows)])
@@ -130,11 +134,10 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     assert [change.before for change in first] == sorted((change.before for change in first), reverse=True)
     assert first[0].before == pytest.approx(p[0].max()) and sum(change.chosen for change in first) == 1
     assert max(change.after for change in first) == pytest.approx(q[0].max())
-    if checkpoint.config.has_decoder:
-        written = transformer.decode(checkpoint, SENTENCE, edits=edits)
-        new = answer_under(checkpoint, SENTENCE, edits)
-        assert written.text.endswith(new.text)
-        assert new.probability == pytest.approx(np.exp(written.log_probability), rel=0.3)
+    alone, own = read_answer(transformer.trace(checkpoint, SENTENCE, edits=edits)), effect.answer_after
+    assert effect.answer_before == experiment(found).answer_after == read_answer(found)
+    assert own.text == answer_under(checkpoint, SENTENCE, edits).text == alone.text
+    assert len(own.parts) == len(alone.parts) and own.probability == pytest.approx(alone.probability, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -176,18 +179,6 @@ def test_the_example_of_the_docstring_is_true(monkeypatch):
     monkeypatch.chdir(ROOT)
     found = doctest.testmod(experiment_module)
     assert found.attempted and not found.failed
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_the_own_answer_of_a_changed_model_is_what_a_run_with_the_edits_writes(tiny_checkpoint, name):
-    checkpoint = tiny_checkpoint(name)
-    found = transformer.trace(checkpoint, SENTENCE)
-    stack = found.stacks[-1]
-    edits = [transformer.scale_head(stack, layer=layer, head=0, factor=-20) for layer in (0, 1)]
-    effect, alone = experiment(found, edits), read_answer(transformer.trace(checkpoint, SENTENCE, edits=edits))
-    assert effect.answer_before == experiment(found).answer_after == read_answer(found)
-    assert effect.answer_after.text == alone.text and len(effect.answer_after.parts) == len(alone.parts)
-    assert effect.answer_after.probability == pytest.approx(alone.probability, rel=1e-3)
 
 
 def test_the_own_answer_does_not_depend_on_a_given_target(tiny_checkpoint):
@@ -272,7 +263,7 @@ def trace(tiny_checkpoint) -> transformer.Trace:
 
 def test_the_head_that_looks_at_the_replaced_word_where_the_output_changes() -> None:
     one = "My grandmother bakes apple pie every Sunday."
-    read = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), one)
+    read = transformer.trace(shipped("en-fr"), one)
     other = one.replace("Sunday", "Monday")
     found = experiment(read, sentence=other)
     followed = followed_word(found, contrast(read, other).most_changed_turn)
@@ -303,7 +294,7 @@ def test_a_swap_is_one_word_for_another(other: str, swap: tuple[str, str] | None
 
 
 def test_a_text_that_the_model_ends_has_its_own_log_probability() -> None:
-    gpt = transformer.load(ROOT / "checkpoints" / "gpt-en")
+    gpt = shipped("gpt-en")
     read = transformer.trace(gpt, "My grandmother bakes apple pie every Sunday.")
     logits = read.values("decoder.logits").astype(float)
     logits[:, list(gpt.framing.never)] = -np.inf

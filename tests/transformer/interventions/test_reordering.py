@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from transformer.interventions import reordering
 from transformer.layers.positional_encodings import reordered_positions, without_positions
 
@@ -50,7 +50,7 @@ def test_the_words_that_are_swapped_are_beyond_the_prefix_of_a_task(tiny_checkpo
     ],
 )
 def test_two_distant_whole_words_are_swapped(sentence, words):
-    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), sentence)
+    trace = transformer.trace(shipped("en-fr"), sentence)
     tokens, (first, second) = reordering.input_tokens(trace), reordering.distant_words(trace)
     assert first < second and (tokens[first].text.strip(), tokens[second].text.strip()) == words
 
@@ -71,7 +71,7 @@ def test_the_change_of_attention_is_the_traces(tiny_checkpoint, name):
 
 
 def test_swapped_words_change_the_output():
-    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr-2017")
+    checkpoint = shipped("en-fr-2017")
     trace = transformer.trace(checkpoint, "Tom loves Mary.")
     order = reordering.new_order(trace, "swap", pair=reordering.distant_words(trace))
     swapped = transformer.trace(

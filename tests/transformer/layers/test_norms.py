@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import transformer
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from transformer.layers.norms import (
     add_and_norm,
     norm_names,
@@ -60,7 +60,7 @@ def test_what_gemma_writes_is_normalised_before_it_is_added(guest: Callable) -> 
 
 def test_gain_and_bias_make_the_tokens_differ_again() -> None:
     """After γ and β, tokens need not have the same mean and spread."""
-    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), "The cat sat on the mat.")
+    trace = transformer.trace(shipped("en-fr"), "The cat sat on the mat.")
     norm = norms_by_place(trace, "encoder", 1)["feed_forward_norm"]
     normalized, output = (norm_statistics(trace, norm, after=after) for after in ("normalized", "output"))
     assert np.ptp(normalized.std_after) < 0.01 < 0.02 < np.ptp(output.std_after)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from tests.transformer import tiny
 from transformer.guests.rotary_positions import RotaryPositions, plain_rotary
 from transformer.layers import positional_encodings
@@ -131,8 +131,7 @@ def test_what_cannot_be_moved_or_measured_is_refused(ask, message):
 def test_only_the_sinusoidal_table_is_the_same_in_both_directions():
     """In the learned table of bert-en, the cosine from position 4 is 0.16 two back and 0.31 two ahead."""
     learned, formula = (
-        positional_encodings.added_encoding(transformer.load(ROOT / "checkpoints" / name).model, "encoder", 64)
-        for name in ("bert-en", "en-fr-2017")
+        positional_encodings.added_encoding(shipped(name).model, "encoder", 64) for name in ("bert-en", "en-fr-2017")
     )
     back, ahead = positional_encodings.cosines_around(learned, 4, 2)
     assert (round(back, 2), round(ahead, 2)) == (0.16, 0.31)

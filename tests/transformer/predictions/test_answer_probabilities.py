@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import (
     answered_position,
@@ -117,7 +117,7 @@ def test_the_word_that_stands_there_is_listed(tiny_checkpoint):
 
 def test_the_model_is_least_sure_of_the_word_with_the_lowest_probability():
     """Of several tokens, it is the product: "s'assit" has three."""
-    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    checkpoint = shipped("en-fr")
     trace = transformer.trace(checkpoint, "The cat sat on the mat.")
     word, parts = least_probable_word(trace), read_answer(trace).parts
     assert word.display == "s'assit"

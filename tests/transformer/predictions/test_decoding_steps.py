@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import transformer
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from transformer.predictions.decoding_steps import (
     confidence,
     decode_with_attention,
@@ -123,7 +123,7 @@ def test_attention_that_was_not_recorded_is_named(tiny_checkpoint):
 def test_the_model_hesitates_where_a_word_is_chosen_from_words(
     name: str, sentence: str, chosen: str, other: str
 ) -> None:
-    decoding = transformer.decode(transformer.load(ROOT / "checkpoints" / name), sentence, record_steps=True)
+    decoding = transformer.decode(shipped(name), sentence, record_steps=True)
     here = decoding.steps[hesitant_step(decoding)]
     assert [one.display for one in here.candidates[:2]] == [chosen, other]
     assert here.chosen.display == chosen
