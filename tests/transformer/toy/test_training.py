@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from time import sleep
 
 import numpy as np
 import pytest
@@ -80,17 +81,6 @@ def test_attention_on_target_is_that_of_the_recorded_map(task: str) -> None:
     np.testing.assert_allclose(model.score(batch_of(TASKS[task], "gradient")).on_target, expected, rtol=1e-5)
 
 
-@pytest.mark.slow
-def test_accuracy_counts_the_words_that_are_written_without_a_mistake() -> None:
-    """Teacher forcing finds the same words as letting the model generate."""
-    state = last(train_toy("copy", steps=120, every=120))
-    batch = words("copy", 40)
-    answers = [state.learner.answer(letters_of(row)) for row in batch.source.tolist()]
-    right = sum(answer.text == answer.right and answer.finished for answer in answers)
-    assert 0 < right < 40, "a model that can all or nothing proves nothing"
-    assert state.learner.score(batch).accuracy == pytest.approx(right / 40)
-
-
 # ---- training -------------------------------------------------------------------------------------------------------
 
 
@@ -114,8 +104,17 @@ def test_reports_come_before_the_first_step_then_regularly_and_at_the_end() -> N
 @pytest.mark.parametrize(
     ("task", "positions"), [("copy", "sinusoidal"), pytest.param("sort", "none", marks=pytest.mark.nightly)]
 )
-def test_it_learns(task: str, positions: str) -> None:
-    states = list(train_toy(task, positions=positions, steps=300, every=150))
+def test_it_learns_and_its_accuracy_counts_the_words_that_are_written_without_a_mistake(task: str, positions: str):
+    """Teacher forcing finds the same words as letting the model generate."""
+    states, partly = [], 0
+    for state in train_toy(task, positions=positions, steps=300, every=60):
+        states.append(state)
+        batch = words(task, 40)
+        answers = [state.learner.answer(letters_of(row)) for row in batch.source.tolist()]
+        right = sum(answer.text == answer.right and answer.finished for answer in answers)
+        assert state.learner.score(batch).accuracy == pytest.approx(right / 40)
+        partly += 0 < right < 40
+    assert partly, "a model that can all or nothing proves nothing"
     assert states[0].score.accuracy == 0
     assert states[-1].score.accuracy >= 0.9
     assert max(states[-1].score.on_target) > 0.6 > 0.3 > max(states[0].score.on_target)
@@ -137,6 +136,7 @@ def test_runs_in_threads_give_what_each_gives_alone() -> None:
         while not over:
             torch.manual_seed(0)
             torch.rand(10)
+            sleep(0.0005)
 
     def together(run: tuple[str, int]) -> list[float]:
         barrier.wait()

@@ -30,40 +30,46 @@ def write(folder: Path, **files: str) -> Path:
     return folder.parent
 
 
-def test_pairs(tmp_path: Path) -> None:
-    data = write(
-        tmp_path / "tatoeba-en-fr", train__tsv="Go.\tVa !\n\nHi.\tSalut !\nGo.\tPars !\n", dev__tsv="No.\tNon.\n"
-    )
-    corpus = load_corpus("tatoeba-en-fr", data)
-    assert corpus.train == [("Go.", "Va !"), ("Hi.", "Salut !"), ("Go.", "Pars !")]
-    assert corpus.dev == [("No.", "Non.")]
+FILES = {
+    "tatoeba-en-fr/train.tsv": "Go.\tVa !\n\nHi.\tSalut !\r\nGo.\tPars\u2028 !\n",
+    "tatoeba-en-fr/dev.tsv": "No.\tNon\x0b.\n",
+    "multi30k-en-de/train.en": "A dog.\n\nTwo men.\n",  # an empty line shifts nothing
+    "multi30k-en-de/train.de": "Ein Hund.\nEtwas.\nZwei Männer.\n",
+    "multi30k-en-de/val.en": "A.\n",
+    "multi30k-en-de/val.de": "B.\n",
+    "multi30k-en-fr/train.en": "A dog.",
+    "multi30k-en-fr/train.fr": "Un chien.",
+    "multi30k-en-fr/val.en": "A.",
+    "multi30k-en-fr/val.fr": "Un.",
+    "sst2/train.tsv": "so good\t1\nso bad\t0\n",
+    "sst2/dev.tsv": "fine\t1\n",
+}
+TRANSLATED, LABELLED = [("Go.", "Va !"), ("Hi.", "Salut !"), ("Go.", "Pars\u2028 !")], [("so good", 1), ("so bad", 0)]
+ENGLISH = [("Go.",), ("Hi.",)]
+READ = {  # what is asked for: examples for training, and for development
+    "tatoeba-en-fr": (TRANSLATED, [("No.", "Non\x0b.")]),
+    "tatoeba-en": (ENGLISH, [("No.",)]),
+    "multi30k-en-de": ([("A dog.", "Ein Hund."), ("Two men.", "Zwei Männer.")], [("A.", "B.")]),
+    "sst2": (LABELLED, [("fine", 1)]),
+    "tatoeba-en + sst2": ([*ENGLISH, ("so good",), ("so bad",)], [("No.",), ("fine",)]),
+    "tatoeba-en-fr + multi30k-en-fr": (
+        [*TRANSLATED, ("A dog.", "Un chien.")],
+        [("No.", "Non\x0b."), ("A.", "Un.")],
+    ),
+}
+
+
+def test_every_layout_of_a_corpus_is_read_alone_and_joined(tmp_path: Path) -> None:
+    for name, content in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content.encode())
+    found = {name: load_corpus(name, tmp_path) for name in READ}
+    assert {name: (corpus.train, corpus.dev) for name, corpus in found.items()} == READ
     both = b"".join((tmp_path / "tatoeba-en-fr" / name).read_bytes() for name in ("train.tsv", "dev.tsv"))
-    assert corpus.digest == hashlib.sha256(both).hexdigest()
-    english = load_corpus("tatoeba-en", str(data))
-    assert english.train == [("Go.",), ("Hi.",)]
-    assert english.dev == [("No.",)]
-    assert english.digest == corpus.digest
-
-
-def test_windows_line_ends_and_rare_separators(tmp_path: Path) -> None:
-    data = write(tmp_path / "tatoeba-en-fr", train__tsv="a\u2028b\tc\x0bd\r\ne\tf\r\n", dev__tsv="x\ty")
-    assert load_corpus("tatoeba-en-fr", data).train == [("a\u2028b", "c\x0bd"), ("e", "f")]
-
-
-def test_two_files_side_by_side(tmp_path: Path) -> None:
-    data = write(
-        tmp_path / "multi30k-en-de",
-        train__en="A dog.\n\nTwo men.\n", train__de="Ein Hund.\nEtwas.\nZwei Männer.\n", val__en="A.\n", val__de="B.\n",
-    )  # fmt: skip
-    corpus = load_corpus("multi30k-en-de", data)
-    assert corpus.train == [("A dog.", "Ein Hund."), ("Two men.", "Zwei Männer.")], "an empty line shifts nothing"
-    assert corpus.dev == [("A.", "B.")]
-    assert read_pairs(tmp_path / "multi30k-en-de" / "val.en") == [("A.", "B.")]
-
-
-def test_labelled_texts(tmp_path: Path) -> None:
-    data = write(tmp_path / "sst2", train__tsv="so good\t1\nso bad\t0\n", dev__tsv="fine\t1\n")
-    assert load_corpus("sst2", data).train == [("so good", 1), ("so bad", 0)]
+    assert found["tatoeba-en-fr"].digest == found["tatoeba-en"].digest == hashlib.sha256(both).hexdigest()
+    assert len({corpus.digest for corpus in found.values()}) == len(READ) - 1, "and every other has its own"
+    for language, text in (("de", "B."), ("fr", "Un.")):
+        assert read_pairs(tmp_path / f"multi30k-en-{language}" / "val.en") == [("A.", text)]
 
 
 @pytest.mark.parametrize("name", [*SOURCES, "tatoeba-en"])
@@ -75,24 +81,6 @@ def test_a_missing_file_is_named_with_where_to_get_it(name: str, tmp_path: Path)
     assert str(tmp_path / folder) in message
     assert SOURCES[folder] in message
     assert f"point --data at the folder that holds {folder}/" in message
-
-
-def test_joined_corpora_give_the_texts_of_both(tmp_path: Path) -> None:
-    write(tmp_path / "tatoeba-en-fr", train__tsv="a b\tc\na b\td\n", dev__tsv="e\tf\n")
-    data = write(tmp_path / "sst2", train__tsv="so good\t1\n", dev__tsv="so bad\t0\n")
-    joined = load_corpus("tatoeba-en + sst2", data)
-    assert joined.train == [("a b",), ("so good",)]
-    assert joined.dev == [("e",), ("so bad",)]
-    assert joined.digest not in (load_corpus("tatoeba-en", data).digest, load_corpus("sst2", data).digest)
-
-
-def test_joined_translations_into_french_keep_their_translations(tmp_path: Path) -> None:
-    write(tmp_path / "tatoeba-en-fr", train__tsv="a b\tc\n", dev__tsv="e\tf\n")
-    data = write(tmp_path / "multi30k-en-fr", train__en="A dog.", train__fr="Un chien.", val__en="A.", val__fr="Un.")
-    joined = load_corpus("tatoeba-en-fr + multi30k-en-fr", data)
-    assert joined.train == [("a b", "c"), ("A dog.", "Un chien.")]
-    assert joined.dev == [("e", "f"), ("A.", "Un.")]
-    assert read_pairs(tmp_path / "multi30k-en-fr" / "val.en") == [("A.", "Un.")]
 
 
 def test_texts_and_references(tmp_path: Path) -> None:

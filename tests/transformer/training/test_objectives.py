@@ -212,6 +212,10 @@ def test_examples_are_encoded_with_their_special_tokens(tiny_tokenizer: Tokenize
     assert NextToken.encode(tiny_tokenizer, [("The cat",)]) == [expected]
     assert MaskedToken.encode(tiny_tokenizer, [("The cat",)]) == [expected]
     assert Classification.encode(tiny_tokenizer, [("The cat", 1)]) == [(expected[0], 1)]
+    assert MaskedTokenNextSentence.encode(tiny_tokenizer, [("The cat", "The dog.", 1), ("Stop!",)]) == [
+        ([*expected[0], *encode("The dog."), END_ID], 1),
+        ([START_ID, *encode("Stop!"), END_ID], MaskedTokenNextSentence.NO_PAIR),
+    ]
 
 
 # ---- scores on dev --------------------------------------------------------------------------------------------------
@@ -240,15 +244,6 @@ SENTENCES = [
     ([1, 5, 6, 7, 8, 10, 2], ALONE),
     ([1, 9, 2, 5, 2], 1),
 ]
-
-
-def test_pairs_and_single_texts_are_encoded(tiny_tokenizer: Tokenizer) -> None:
-    encode = tiny_tokenizer.encode
-    rows = [("The cat sat.", "The dog sleeps.", 1), ("Stop!",)]
-    assert MaskedTokenNextSentence.encode(tiny_tokenizer, rows) == [
-        ([START_ID, *encode("The cat sat."), END_ID, *encode("The dog sleeps."), END_ID], 1),
-        ([START_ID, *encode("Stop!"), END_ID], MaskedTokenNextSentence.NO_PAIR),
-    ]
 
 
 def test_the_next_sentence_adds_its_mean_to_the_mean_of_masked_tokens() -> None:

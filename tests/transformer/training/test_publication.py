@@ -83,19 +83,6 @@ def test_a_better_checkpoint_that_is_there_already_stays(data, tmp_path, capsys)
     assert (out / "model.safetensors").read_bytes() == b"better"
 
 
-def test_scores_are_written_into_the_card_once_per_file(published, data):
-    dev = str(data / "tatoeba-en-fr" / "dev.tsv")
-    arguments = ["evaluate", "--checkpoint", str(published / "out"), "--data", dev, "--beam", "2", "--update-card"]
-    assert main(arguments) == 0
-    assert main(arguments) == 0
-    card = (published / "out" / "README.md").read_text(encoding="utf-8")
-    assert card.count("### tatoeba-en-fr/dev.tsv") == 1
-    assert "nrefs:1|" in card
-    assert (
-        "python -m transformer evaluate --checkpoint checkpoints/out --data DIR/tatoeba-en-fr/dev.tsv --beam 2" in card
-    )
-
-
 def test_the_snapshots_before_the_checkpoint_are_published_in_eight_bits(published):
     best = best_row(published / "out" / "history.csv")["step"]
     assert checkpoint_step(published / "out") == best

@@ -46,11 +46,8 @@ def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stops", [(5,), (1, 6, 7, 11)])
-def test_a_run_that_was_stopped_gives_the_same_weights(
-    stops: tuple[int, ...], data: Path, tmp_path: Path, never_killed: dict[str, Any]
-) -> None:
-    for stop in stops:
+def test_a_run_that_was_stopped_gives_the_same_weights(data: Path, tmp_path: Path, never_killed: dict[str, Any]):
+    for stop in (1, 6, 7, 11):
         torch.manual_seed(stop)  # the state of this process must not matter
         assert train(data, tmp_path, recipe(), stop_after=stop).step == stop
     train(data, tmp_path, recipe())
@@ -82,17 +79,11 @@ def test_other_runs_resume_exactly_too(run: str, data: Path, tmp_path: Path, fir
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("processes", "files"),
-    [
-        (1, ("5", "8", "15")),  # a file of the best checkpoint, the state at step 4, a file of the publication
-        pytest.param(2, ("8",), marks=pytest.mark.nightly),
-    ],
-)
-def test_a_run_that_is_killed_while_it_writes(
-    processes: int, files: tuple[str, ...], data: Path, tmp_path: Path
-) -> None:
-    command = [sys.executable, "-m", "tests.transformer.training.killing", data, tmp_path, str(processes), *files]
+@pytest.mark.sample("file")
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("file", ["5", "8", "15"])  # of the best checkpoint, the state at step 4, of the publication
+def test_a_run_that_is_killed_while_it_writes(processes: int, file: str, data: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.transformer.training.killing", data, tmp_path, str(processes), file]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8")
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert int(ended.stdout) > 15, "files that an uninterrupted run writes"
@@ -137,13 +128,6 @@ def test_a_run_may_be_made_longer(data: Path, tmp_path: Path) -> None:
 
 
 # ---- the files of a run ---------------------------------------------------------------------------------------------
-
-
-def test_a_state_comes_back(tmp_path: Path) -> None:
-    assert load_state(tmp_path) is None
-    save_state(tmp_path, {"step": 4, "history": [{"step": 4, "train_loss": 1 / 3}], "weights": torch.full((3,), 4.0)})
-    loaded = load_state(tmp_path)
-    assert loaded["step"] == 4 and torch.equal(loaded["weights"], torch.full((3,), 4.0))
 
 
 def test_a_state_without_its_step_does_not_begin_again(data: Path, tmp_path: Path) -> None:
