@@ -16,11 +16,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 import transformer
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from tests.transformer.tiny import random_model
 from transformer import CheckpointError, Tokenizer
 from transformer.files import build
-from transformer.files.checkpoints import _n_numbers, fingerprint, load_weights, own_parameters, save_weights
+from transformer.files.checkpoints import _n_numbers, fingerprint, own_parameters, save_weights
 from transformer.files.once import once
 from transformer.files.snapshots import load_snapshot, quantise, snapshot, snapshot_file, snapshot_steps, write_snapshot
 
@@ -161,15 +161,6 @@ def test_weights_that_cannot_be_stored_are_not_written(value: float, tiny_tokeni
         assert transformer.load(tmp_path).model.decoder.final_norm.bias[0] == 1e5
 
 
-def test_weights_alone(folder: Path) -> None:
-    """Snapshots hold weights only; the config comes from the checkpoint beside them."""
-    checkpoint = transformer.load(folder)
-    save_weights(folder / "snapshots" / "step-000001.safetensors", checkpoint.model, half=False)
-    snapshot = load_weights(checkpoint.config, folder / "snapshots" / "step-000001.safetensors")
-    for name, parameter in checkpoint.model.named_parameters():
-        assert torch.equal(parameter, snapshot.get_parameter(name))
-
-
 # ---- snapshots, the model at earlier steps ---------------------------------------------------------------------------
 
 
@@ -218,14 +209,6 @@ def test_no_row_is_clipped_however_small(row: list[float], power: int) -> None:
     error = (numbers.double() * scale.double()[:, None] - matrix.double()).abs()
     assert (error <= scale.double()[:, None] * (0.5 + 1e-5)).all()
     assert not numbers[1].any() and scale[1] == 0
-
-
-def test_a_snapshot_is_half_the_size_of_a_checkpoint(tiny_checkpoint: Callable, tmp_path: Path) -> None:
-    checkpoint = tiny_checkpoint("translator")
-    write_snapshot(tmp_path / "a.safetensors", checkpoint.model, 0)
-    stored = sum(tensor.nbytes for tensor in load_file(tmp_path / "a.safetensors").values())
-    whole = sum(tensor.nbytes for tensor in load_file(checkpoint.path / "model.safetensors").values())
-    assert stored < 0.62 * whole  # rows of 32 numbers: their scales take a sixteenth
 
 
 def test_the_steps_are_those_of_the_files_in_order(snapshots: Path) -> None:
@@ -335,7 +318,7 @@ NAMES = ("en-fr", "gpt-en", "bert-en-pairs", "sentiment", "t5-small-tasks", "vit
 @pytest.mark.sample("name", of=2)
 @pytest.mark.parametrize("name", NAMES)
 def test_random_weights_are_those_that_a_training_with_the_seed_begins_with(name: str) -> None:
-    config = transformer.load(ROOT / "checkpoints" / name).config
+    config = shipped(name).config
     state = torch.random.get_rng_state()
     drawn = build.random_model(config, seed=7)
     assert torch.equal(torch.random.get_rng_state(), state), "other threads use torch's generator"
@@ -347,23 +330,16 @@ def test_random_weights_are_those_that_a_training_with_the_seed_begins_with(name
     assert not drawn.training
 
 
-def test_another_seed_gives_other_weights(tiny_checkpoint) -> None:
-    checkpoint = tiny_checkpoint("tiny-gpt")
-    first, again, other = (transformer.untrained(checkpoint, seed=seed).model.state_dict() for seed in (0, 0, 1))
-    assert all(torch.equal(first[key], again[key]) for key in first)
-    assert any(not torch.equal(first[key], other[key]) for key in first)
-
-
-def test_it_is_never_taken_for_the_trained_checkpoint(tiny_checkpoint) -> None:
+def test_an_untrained_model_depends_on_its_seed_and_is_never_taken_for_the_trained_one(tiny_checkpoint, guest) -> None:
     checkpoint = tiny_checkpoint("tiny-translator")
     drawn = [transformer.untrained(checkpoint, seed=seed) for seed in (0, 1)]
     runs = {transformer.Run(one, "The cat.") for one in (checkpoint, *drawn)}
     assert len({one.fingerprint for one in (checkpoint, *drawn)}) == len(runs) == 3
-    assert transformer.untrained(checkpoint).fingerprint == drawn[0].fingerprint
-    assert drawn[0].model is not checkpoint.model
-
-
-def test_a_third_party_model_has_no_untrained_one(guest) -> None:
+    again = transformer.untrained(checkpoint)
+    assert again.fingerprint == drawn[0].fingerprint and again.model is not checkpoint.model
+    first, same, other = (one.model.state_dict() for one in (drawn[0], again, drawn[1]))
+    assert all(torch.equal(first[key], same[key]) for key in first)
+    assert any(not torch.equal(first[key], other[key]) for key in first)
     with pytest.raises(ValueError, match="third-party"):
         transformer.untrained(guest("hf-gpt2"))
 

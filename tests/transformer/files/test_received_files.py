@@ -83,7 +83,7 @@ def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.sample("folder", of=4)
+@pytest.mark.sample("folder", of=2)
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
 def test_every_folder_that_ships_is_taken_with_all_that_lies_in_it(folder: Path, tmp_path: Path) -> None:
     """As a file dialog or a dropped folder sends it: with file names only."""

@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tests.conftest import ROOT
+from tests.conftest import PATIENCE, ROOT
 from transformer import InputError
 from transformer.disk.kept_files import KeptFiles
 from transformer.pictures import image_files
@@ -111,6 +111,7 @@ print(status_megabytes("VmHWM") - before)
 """
 
 
+@pytest.mark.sample("name")
 @pytest.mark.parametrize("name", LARGEST)
 def test_eight_visitors_who_send_a_large_image_take_bounded_memory(name: str, tmp_path: Path) -> None:
     files = {"small": saved(two_colours()), "large": LARGEST[name]()}
@@ -118,7 +119,7 @@ def test_eight_visitors_who_send_a_large_image_take_bounded_memory(name: str, tm
         (tmp_path / file).write_bytes(data)
     command = ("-c", MANY_AT_ONCE, *(str(tmp_path / file) for file in files))
     with start_python(*command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        grown = float(process.communicate(timeout=60)[0])
+        grown = float(process.communicate(timeout=PATIENCE)[0])
     assert grown < 300, f"{grown:.0f} MB more"
 
 
