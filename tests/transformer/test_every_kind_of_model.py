@@ -24,7 +24,6 @@ from transformer.layers.feed_forward_units import (
 )
 from transformer.layers.gradient_step import training_step
 from transformer.layers.norms import add_and_norm, norm_kind, norm_names, norm_parameters, norm_steps
-from transformer.layers.positional_encodings import without_positions
 from transformer.layers.residual_stream import additions, contributions, stream_lengths, sublayers
 from transformer.predictions.answer_probabilities import softmax
 from transformer.predictions.lens import logit_lens
@@ -237,17 +236,6 @@ def test_every_stack_has_its_own_number_of_heads(guest: Callable) -> None:
         heads = [place for place in places if (place.stack, place.layer, place.kind) == (stack, layer, kind)]
         assert len(heads) == trace.attention(stack, layer, kind).n_heads == checkpoint.config.heads_in(stack)
     assert len(head_importance(trace).measured) == len(places)
-
-
-@pytest.mark.parametrize("name", ["hf-llama", "hf-gemma2", "hf-neox"])
-def test_taking_the_turn_off_gives_what_the_projection_gave(guest: Callable, name: str) -> None:
-    """Base, width and scaling of the layer's own rotary encoding; channels outside the rotation stay."""
-    checkpoint = guest(name)
-    edits = without_positions(checkpoint.model, "decoder")
-    trace = transformer.trace(checkpoint, SENTENCE, edits=edits)
-    for row in (1, 4):
-        found = query_arithmetic(trace, "decoder", 0, "self", head=1, row=row)
-        assert found.value == pytest.approx(found.recorded, rel=1e-3, abs=1e-3)
 
 
 def test_a_training_step_moves_e_by_its_two_ways(trace: transformer.Trace) -> None:

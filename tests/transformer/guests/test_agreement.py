@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
-from tests.conftest import ROOT
+from tests.shipped import shipped
 from tests.transformer.guests.tiny_guests import _GROUPED, _SIZES, WRITERS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import image_checkpoint
 from transformer import CheckpointError, Greedy, load, trace
@@ -188,16 +188,6 @@ def test_a_model_is_opened_without_the_head_that_is_not_shown(kind: str, tmp_pat
     assert trace(checkpoint, "The cat sat.").values("encoder.layers.1.self_attention.weights").shape[0] == 4
 
 
-@pytest.mark.parametrize("kind", ["roberta", "opt"])
-def test_a_folder_without_its_tokenizer_is_refused(kind: str, tmp_path: Path) -> None:
-    """The tokenizer's class would read every word as unknown, or as nothing."""
-    path = guest_checkpoint(kind, tmp_path)
-    for file in path.glob("tokenizer*"):
-        file.unlink()
-    with pytest.raises(CheckpointError, match=r"lacks its tokenizer: tokenizer\.json, vocab\.txt or a \.model file"):
-        load(path)
-
-
 def test_a_tokenizer_that_spells_no_sentence_is_refused(tmp_path: Path) -> None:
     path = guest_checkpoint("roberta", tmp_path)
     Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]")).save(str(path / "tokenizer.json"))
@@ -230,7 +220,7 @@ def test_the_positions_that_older_files_hold_are_not_weights(tmp_path: Path) -> 
     ],
 )
 def test_each_kind_of_shipped_model(name: str, stack: str, kind: str, own_layer: bool) -> None:
-    checkpoint = load(ROOT / "checkpoints" / name)
+    checkpoint = shipped(name)
     found, config = read_out_of(checkpoint.model, stack), checkpoint.config
     assert (found.kind, found.has_own_layer, found.scale, found.cap) == (kind, own_layer, 1.0, None)
     assert len(found.projection.weight) == (config.n_classes or config.vocabulary_size)

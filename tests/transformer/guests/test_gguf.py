@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.transformer.guests.gguf_files import finish, llama3_factors, token_keys, whole_gguf, write_gguf
+from tests.transformer.guests.gguf_files import finish, token_keys, whole_gguf, write_gguf
 from tests.transformer.guests.hugging_face import build
 from tests.transformer.guests.their_numbers import equals_theirs
 from tests.transformer.text.foreign_folders import (
@@ -62,31 +62,6 @@ def test_logits_and_maps_are_those_of_the_model_that_was_converted(case: str, tm
     ours = open_guest(file, fields_of(file))
     assert ours.unread == ()
     assert all(equals_theirs(ours.model, model, length, tolerance=4e-5) for length in (1, 2, 5, 17, 64))
-
-
-def test_factors_of_a_tensor_are_llama_3s_stretching_also_far_behind(tmp_path: Path) -> None:
-    """Short prompts agree without the factors; at position 8,191 a low frequency differs."""
-    import transformers
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    rope = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    rope |= {"original_max_position_embeddings": 8192, "rope_theta": 500_000.0}
-    config = transformers.LlamaConfig(head_dim=64, rope_parameters=rope, max_position_embeddings=131_072)
-    frequency = 1.0 / 500_000.0 ** (torch.arange(0, 64, 2, dtype=torch.float32) / 64)
-    expected, _ = ROPE_INIT_FUNCTIONS["llama3"](config, None)
-    assert torch.allclose(frequency / llama3_factors(config), expected, rtol=1e-6)
-    assert (8191 * (frequency - expected)).abs().max() > 1  # radians: the difference without the factors
-
-
-def test_rows_are_permuted_for_llama_alone(tmp_path: Path) -> None:
-    model = build("llama")
-    file = write_gguf(tmp_path / "model.gguf", model)
-    stored = GgufFile(file).read("blk.0.attn_q.weight")
-    assert np.abs(stored - model.model.layers[0].self_attn.q_proj.weight.detach().numpy()).max() > 0.1
-    model = build("qwen3")
-    file = write_gguf(tmp_path / "other.gguf", model)
-    stored = GgufFile(file).read("blk.0.attn_q.weight")
-    assert np.array_equal(stored, model.model.layers[0].self_attn.q_proj.weight.detach().numpy())
 
 
 @pytest.mark.parametrize("packed", ["F16", "BF16", "Q8_0", "Q4_0", "Q5_1"])

@@ -53,7 +53,7 @@ def models(folder: Path) -> Models:
     return wide, in_half_precision(folder)
 
 
-@pytest.mark.sample("folder", of=4, together=True)
+@pytest.mark.sample("folder", of=2, together=True)
 @pytest.mark.parametrize(("block", "tolerance"), [(None, 1e-5), (100, 1e-4)], ids=["whole", "in blocks of rows"])
 def test_every_recorded_number_is_the_same(
     models: Models, folder: Path, block: int | None, tolerance: float, monkeypatch: pytest.MonkeyPatch
@@ -67,7 +67,7 @@ def test_every_recorded_number_is_the_same(
         np.testing.assert_allclose(half[name].values, wide[name].values, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.sample("folder", of=4, together=True)
+@pytest.mark.sample("folder", of=2, together=True)
 def test_matrices_take_two_bytes_per_number_and_norms_four(models: Models, folder: Path) -> None:
     kept = {name for name, each in models[1].model.named_parameters() if each.dtype in HALF_TYPES}
     assert kept and all(name.endswith("weight") for name in kept) and not any("norm" in name for name in kept)

@@ -21,6 +21,7 @@ KINDS = tuple(IMAGE_GUESTS)
 HOUSE, BOAT = "image:house", "image:boat"
 
 
+@pytest.mark.sample("kind", of=3, together=True)
 @pytest.mark.parametrize("kind", KINDS)
 def test_special_tokens_come_first_and_patches_have_the_colours_of_their_places(guest: Callable, kind: str) -> None:
     checkpoint = guest(kind)
@@ -50,6 +51,7 @@ def test_a_hidden_patch_has_no_pixels_and_patches_of_two_images_can_be_mixed(
     torch.testing.assert_close(found[:, 16:], of_house[:, 16:], rtol=0, atol=0)
 
 
+@pytest.mark.sample("kind", of=3, together=True)
 @pytest.mark.parametrize("kind", KINDS)
 def test_pixels_maps_and_outputs_are_theirs(guest: Callable, kind: str) -> None:
     images_equal_theirs(guest(kind))

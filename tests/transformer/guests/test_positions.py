@@ -153,7 +153,7 @@ def test_yarn_keeps_waves_that_turn_often_and_slows_those_that_turn_rarely() -> 
     assert (n_kept, n_slowed) == ((ratio < 1 + 1e-4).sum(), (ratio > 4 - 1e-4).sum()) and between > 10
 
 
-@pytest.mark.parametrize("name", STRETCHED)
+@pytest.mark.parametrize("name", [*STRETCHED, "hf-llama", "hf-gemma2", "hf-neox"])
 def test_positions_can_be_taken_away(guest: Callable, name: str) -> None:
     """What remains is the output of the projection (and the norm of queries) times the attention factor."""
     checkpoint = guest(name)
@@ -171,10 +171,13 @@ def test_positions_can_be_taken_away(guest: Callable, name: str) -> None:
     if getattr(attention, "query_norm", None) is not None:
         head = attention.query_norm(head[None, None, None]).flatten()
     factor = rotary_of(attention).attention_factor
-    assert (factor != 1) == (name != "hf-gemma3"), "which is slowed down evenly, and only in some layers"
+    slowed = name in STRETCHED and name != "hf-gemma3"  # which is slowed down evenly, and only in some layers
+    assert (factor != 1) == slowed
     assert found.factor in (factor, 1.0)
     expected = float(head[found.channel].detach()) * found.factor
     assert found.recorded == pytest.approx(expected, rel=1e-4, abs=1e-4)
+    if not slowed and not found.normalized:
+        assert found.value == pytest.approx(found.recorded, rel=1e-3, abs=1e-3)
 
 
 def test_a_layer_says_how_its_waves_are_stretched(guest: Callable) -> None:

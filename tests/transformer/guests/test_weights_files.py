@@ -93,6 +93,7 @@ def reopened(folder: Path) -> OpenedGuest:
     return open_guest(folder, read_json(folder / "config.json"))
 
 
+@pytest.mark.sample("case", "prefix", of=4)
 @pytest.mark.parametrize("case", ["bert", "gpt2", "llama", "marian", "t5"])
 @pytest.mark.parametrize("prefix", ["none", "doubled"])
 def test_old_names_of_tensors_are_known(tmp_path: Path, case: str, prefix: str) -> None:

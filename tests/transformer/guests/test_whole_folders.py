@@ -14,8 +14,7 @@ from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.transformer.guests.hugging_face import build
 from tests.transformer.guests.their_numbers import check_trace, their_model
 from tests.transformer.text.foreign_folders import SENTENCES, change_fields
-from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load, read_trace, save_trace, trace
-from transformer.__main__ import main
+from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load, trace
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.files.languages import with_languages
 from transformer.runs.inputs import padding_ids
@@ -80,18 +79,6 @@ def test_a_beam_of_texts_of_one_length_is_theirs(guest, name: str, length_penalt
     assert [list(text.ids) for text in found.hypotheses] == expected
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["hf-m2m100", "hf-t5"])
-def test_our_beam_also_finds_the_texts_that_theirs_drops(guest, name: str) -> None:
-    """Our beam keeps every text that ends; Hugging Face's drops unlikely endings."""
-    checkpoint = guest(name)
-    best = decode(checkpoint, SENTENCE, Beam(3, length_penalty=0.0, max_new_tokens=7))
-    written = generated(checkpoint, num_beams=3, length_penalty=0.0, max_new_tokens=7, **_OURS)[0]
-    ends = [place for place, id in enumerate(written) if id in checkpoint.framing.ends]
-    given = decode(checkpoint, SENTENCE, Greedy(7), forced=written[: ends[0] + 1 if ends else None])
-    assert best.log_probability >= given.log_probability - 1e-4
-
-
 @pytest.mark.sample("name", of=3)
 @pytest.mark.parametrize("name", WRITERS)
 def test_greedy_writing_is_theirs(guest, name: str) -> None:
@@ -140,13 +127,6 @@ def test_a_model_without_a_padding_token_says_so(guest) -> None:
         padding_ids(guest("hf-gpt2"), 2)
 
 
-def test_a_trace_of_it_can_be_kept_in_a_file(guest, tmp_path: Path) -> None:
-    found = trace(guest("hf-bert"), SENTENCE)
-    save_trace(found, tmp_path / "trace.safetensors")
-    again = read_trace(tmp_path / "trace.safetensors")
-    assert again.source == found.source and again.names() == found.names()
-
-
 def test_the_fingerprint_is_of_all_its_files(guest, tmp_path: Path) -> None:
     folder = foreign_checkpoint("hf-marian", tmp_path)
     before = load(folder).fingerprint
@@ -166,25 +146,6 @@ def test_opening_maps_no_file_of_weights(tmp_path: Path, monkeypatch: pytest.Mon
     for module in (safetensors, modeling_utils):
         monkeypatch.setattr(module, "safe_open", refuse)
     assert load(foreign_checkpoint("hf-gpt2", tmp_path)).is_guest
-
-
-@pytest.mark.parametrize("name", ["nobody", "a/b/c", "../x", "a/.."])
-def test_fetch_refuses_what_is_no_name(name: str, capsys) -> None:
-    pytest.importorskip("huggingface_hub")
-    assert main(["fetch", name, "--yes"]) == 2
-    assert "not the OWNER/NAME" in capsys.readouterr().err
-
-
-def test_a_file_that_is_written_over_leaves_the_open_model_as_it_was(tmp_path: Path) -> None:
-    """Overwrite in place, as ``safetensors`` saves: this would change or crash a mapped file."""
-    folder = foreign_checkpoint("hf-llama", tmp_path)
-    checkpoint, file = load(folder), folder / "model.safetensors"
-    before = {name: parameter.clone() for name, parameter in checkpoint.model.named_parameters()}
-    with open(file, "r+b") as content:
-        content.seek(file.stat().st_size // 2)
-        content.write(bytes(file.stat().st_size - content.tell()))
-    changed = [name for name, values in checkpoint.model.named_parameters() if not torch.equal(values, before[name])]
-    assert not changed
 
 
 # ---- padding --------------------------------------------------------------------------------------------------------
