@@ -116,14 +116,6 @@ def test_recordings_nest() -> None:
     assert (outer.tensors[WEIGHTS] == 0).all()
 
 
-def test_a_recording_takes_the_readable_path_even_where_the_fast_one_is_allowed() -> None:
-    model = random_model()
-    plain = run(model)
-    with fast_path(), record() as recording:
-        assert torch.equal(run(model), plain)
-    assert set(recording.tensors) == set(model.probes)
-
-
 def test_an_edit_that_changes_the_shape_is_refused_with_both_shapes() -> None:
     model = random_model()
     with (

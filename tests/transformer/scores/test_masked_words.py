@@ -101,9 +101,6 @@ def test_a_word_is_recovered_when_all_its_tokens_are(tiny_checkpoint) -> None:
         assert recovered_words(checkpoint.model, examples, half_guessed, batch_tokens) == [False] * len(hidden)
 
 
-# ---- baselines ------------------------------------------------------------------------------------------------------
-
-
 # ---- the guess at hidden words --------------------------------------------------------------------------------------
 
 

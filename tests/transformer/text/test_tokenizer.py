@@ -58,22 +58,10 @@ def test_a_text_that_continues_gets_no_space_in_front(tiny_tokenizer: Tokenizer)
     assert tiny_tokenizer.encode("", continues=True) == []
 
 
-@pytest.mark.parametrize("special", SPECIAL_TOKENS)
-def test_special_tokens_that_are_typed_stay_text(special: str, tiny_tokenizer: Tokenizer) -> None:
-    for text in (special, f"a{special}b", special * 3):
-        ids = tiny_tokenizer.encode(text)
-        assert min(ids) >= len(SPECIAL_TOKENS)
-        assert tiny_tokenizer.decode(ids) == text
-
-
 def test_lone_surrogates_become_the_replacement_character(tiny_tokenizer: Tokenizer) -> None:
     assert tiny_tokenizer.decode(tiny_tokenizer.encode("a\ud800b")) == "a\N{REPLACEMENT CHARACTER}b"
     assert tiny_tokenizer.encode_many(["a\ud800b"]) == [tiny_tokenizer.encode("a\ud800b")]
     assert "".join(tiny_tokenizer.words("\udfff"))
-
-
-def test_the_first_word_is_the_same_token_as_in_the_middle(tiny_tokenizer: Tokenizer) -> None:
-    assert tiny_tokenizer.encode("the the")[0] == tiny_tokenizer.encode("the the")[1]
 
 
 def test_special_tokens_have_fixed_ids_and_are_left_out_of_the_text(tiny_tokenizer: Tokenizer) -> None:
