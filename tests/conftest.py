@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
@@ -196,6 +197,14 @@ def checkpoints_folder(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
         yield folder
+
+
+@pytest.fixture
+def own_folder(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Copies of the tiny checkpoints, which a test may change; the app finds only these."""
+    folder = shutil.copytree(checkpoints_folder, tmp_path / "own")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
+    return folder
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The idea of each figure that is a page's own, and what no figure draws.
 
-That every number arrives, escaped and on named axes: test_all_figures.py, tests/pages/test_drawn.py, tests/golden.
+That every number arrives, escaped and on named axes: test_all_figures.py, tests/pages/test_drawn.py, and the golden
+values, which hold what each figure draws of the shipped models.
 """
 
 from __future__ import annotations
@@ -14,13 +15,11 @@ import pandas as pd
 import pytest
 
 from charts.figures.activation_curve import activation_curve
-from charts.figures.aligned_measures import aligned_measures
 from charts.figures.bars import Bars, Panel, Points, bars, columns, small_multiples
 from charts.figures.beam_tree import search_tree
 from charts.figures.curves import Curve, curves
 from charts.figures.distributions import distributions
 from charts.figures.embedding_rows import embedding_rows, embedding_window
-from charts.figures.gradients import gradient_rows
 from charts.figures.heat_maps import HeatMap, heat_map, heat_maps
 from charts.figures.lens_grid import ON_A_PHONE, lens_grid, narrow_part
 from charts.figures.map_strip import MAX_CELLS, map_strip
@@ -30,12 +29,11 @@ from charts.figures.row_on_picture import row_on_picture
 from charts.figures.stream_distance import stream_distance
 from charts.figures.token_boxes import merge_tree, token_lengths
 from charts.figures.training_curves import live_loss, live_shares, loss_curves, rate_curve, score_curve
-from charts.figures.vector_strips import Strip, vector_strips
 from charts.figures.vocabulary import vocabulary_projection
 from charts.figures.waterfall import waterfall
 from charts.toolkit import style
 from charts.toolkit.axes import Axis
-from tests.figures import sequence, small_lens, small_measures, small_tree
+from tests.figures import sequence, small_lens, small_tree
 from transformer.runs.attention_view import AttentionView
 
 ONES = np.ones((2, 4))
@@ -164,13 +162,6 @@ def test_a_live_curve_changes_nothing_but_its_data() -> None:
 # ---- bars -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_bar_of_a_waterfall_begins_where_the_last_one_ends() -> None:
-    steps, total = waterfall([0.5, -0.2, 0.1], labels=["a", "b", "c"], total=1.0, n_others=4, of="x").data
-    np.testing.assert_allclose(steps.x, [0.5, -0.2, 0.1, 0.6])
-    np.testing.assert_allclose(steps.base, np.concatenate(([0], np.cumsum(steps.x)[:-1])), atol=1e-12)
-    assert steps.base[-1] + steps.x[-1] == pytest.approx(1.0) and list(total.x) == [1.0]
-
-
 def test_rows_of_bars_leave_out_an_empty_series_and_have_room_for_numbers() -> None:
     series = [Bars([0.5, -0.1], name="added", signed=True), Bars([np.nan, np.nan], name="mean")]
     figure = bars(series, rows=Axis("", ["a", "<b>"]))
@@ -251,42 +242,7 @@ def test_small_maps_show_the_largest_weight_of_a_block_and_say_so(causal_view: A
         assert drawn.z[row, column] == weights[0][block][allowed[block]].max()
 
 
-def test_all_measures_of_a_token_keep_their_own_scale_and_numbers() -> None:
-    shares, signed = [trace for trace in aligned_measures(small_measures()).data if trace.type == "heatmap"]
-    assert (shares.zmin, shares.zmax) == (0, 1) and (signed.zmin, signed.zmax) == (-1, 1)
-    np.testing.assert_allclose(signed.z, [[0.5, -1, 0.00005], [1, -0.5, np.nan]], rtol=1e-6)
-    np.testing.assert_array_equal(signed.customdata, [[10.0, -20.0, 0.001], [0.5, -0.25, np.nan]])
-
-
 # ---- tokens, embeddings, norms --------------------------------------------------------------------------------------
-
-
-def test_rows_of_e_are_marked_at_their_true_height_and_the_followed_one_framed(tokens, numbers) -> None:
-    rows = numbers.normal(size=(7, 4)).astype(np.float32)
-    figure = embedding_rows(rows, tokens=tokens, vocabulary_size=100, followed=3)
-    marks, _, mark, line, heatmap = figure.data
-    np.testing.assert_array_equal(heatmap.z, rows)
-    assert list(marks.y) == [token.id + 0.5 for token in tokens] and list(mark.y) == [marks.y[3]]
-    assert list(line.y) == pytest.approx([tokens[3].id + 0.5, (3 + 0.5) / 7 * 100])
-    shown = embedding_window(rows[:4], row_ids=[2, 3, 6, 7], displays=list("abcd"), looked_up=[3, 6]).data[0].z
-    np.testing.assert_array_equal(shown[[0, 1, 3, 4]], rows[:4])
-    assert np.isnan(shown[2]).all(), "rows are left out"
-
-
-def test_rows_that_move_are_those_that_were_looked_up_beside_the_largest_of_the_others(tokens) -> None:
-    moved = np.linspace(0, 1, 500, dtype=np.float32)
-    bars, others, fetched = gradient_rows(moved, tokens=tokens).data
-    assert len(bars.x) == 6 + 1 and bars.x[-1] == 1, "a repeated word has one row"
-    assert sorted(fetched.x) == [2, 3, 4, 5, 6, 7]
-    np.testing.assert_array_equal(others.y, np.delete(moved, [2, 3, 4, 5, 6, 7]))
-
-
-def test_merged_pieces_stand_below_their_parts_and_a_ruler_counts_bytes() -> None:
-    _, new = merge_tree([["·", "c", "a", "t"], ["·", "c", "at"], ["·", "cat"], ["·cat"]], ranks=[3, 20, 7]).data
-    assert list(new.text) == ["at", "cat", "·cat"] and [round(base) for base in new.base] == [2, 1, 0]
-    assert [round(base) for base in merge_tree([["a", "b", "a", "b"], ["ab", "ab"]]).data[1].base] == [0, 2]
-    bars = token_lengths({"ours": sequence(["<s>", "·été", "."])}).data[0]
-    assert list(bars.text) == ["·été", "."] and list(bars.x) == [6, 1], "é is two bytes, and a special token has none"
 
 
 def test_a_distribution_counts_every_number_once(numbers) -> None:
@@ -300,16 +256,6 @@ def test_a_distribution_counts_every_number_once(numbers) -> None:
     gain, bias = small_multiples([Panel(series, "") for series in given], along=Axis("")).data
     np.testing.assert_allclose(gain.base + np.asarray(gain.y), [1.5, 0.25])
     assert gain.base == 1 and list(bias.y) == [-0.5, 0.5]
-
-
-def test_the_cells_of_the_sum_are_the_vectors_that_are_added() -> None:
-    """A reader who adds a column skips the normalised copy, although it is computed second."""
-    x, update = np.random.default_rng(0).normal(size=(2, 8))
-    copy = Strip("copy", (x - x.mean()) / x.std(), normalized=True, is_copy=True)
-    shown = [Strip("x", x), copy, Strip("+", update), Strip("=", x + update)]
-    cells = np.asarray(vector_strips(shown, root_mean_square=False, spread="", numbers="", all_of_it="").data[0].z)
-    assert np.isnan(cells[1]).all()
-    np.testing.assert_allclose(np.nansum(cells[:3], axis=0), cells[3], atol=1e-6)
 
 
 # ---- lens and search ------------------------------------------------------------------------------------------------
@@ -330,23 +276,3 @@ def test_a_phone_shows_the_columns_around_the_one_that_is_followed(column: int, 
     part, place = narrow_part(small_lens(), column)
     assert (part.first, place) == expected and len(part.read) == ON_A_PHONE
     assert part.read[place] == small_lens().read[column]
-
-
-def test_the_answer_of_a_search_runs_along_the_top_and_pruned_branches_below() -> None:
-    def boxes(**how: int) -> dict[str, float]:
-        bars = [trace for trace in search_tree(small_tree(), **how).data if trace.type == "bar"]
-        return {
-            f"{text}@{base + width / 2:.0f}": row
-            for trace in bars
-            for base, width, row, text in zip(trace.base, trace.x, trace.y, trace.text, strict=True)
-        }
-
-    few = boxes(pruned=1)
-    assert few["·&lt;b&gt;@1"] == few["&lt;/s&gt; #1@2"] == 0 < few["·&#36;y&#36;@1"] < few["·&#37;{z}@1"]
-    assert len(boxes(pruned=2)) > len(few)
-    assert {name.rsplit("@")[1] for name in boxes(first=2)} == {"2"}, "a window shows only its steps"
-
-
-def test_dots_lie_on_their_curve() -> None:
-    _, dots, _ = activation_curve([-2.0, 0.0, 1.5], activation="relu", token="a").data
-    np.testing.assert_allclose(dots.y, [0, 0, 1.5])

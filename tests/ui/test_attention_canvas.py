@@ -5,30 +5,10 @@ from __future__ import annotations
 import re
 import zlib
 
-import numpy as np
 from streamlit.testing.v1 import AppTest
 
 from charts.canvas.module import FOLDER, canvas_module
 from charts.toolkit.payload_bytes import unpack
-from transformer.runs.attention_view import AttentionView
-from transformer.text.tokens import Token, TokenSequence
-
-
-def view(rows: int = 3, columns: int = 4, *, layer: int = 0, kind: str = "cross") -> AttentionView:
-    def tokens(count: int) -> TokenSequence:
-        return TokenSequence(tuple(Token(index=i, id=i, text=f" w{i}", display=f"·w{i}") for i in range(count)))
-
-    return AttentionView(
-        name="decoder.layers.0.cross_attention",
-        stack="decoder",
-        layer=layer,
-        kind=kind,
-        weights=np.full((2, rows, columns), 1 / columns, dtype=np.float32),
-        allowed=np.ones((rows, columns), dtype=bool),
-        scores=np.zeros((2, rows, columns), dtype=np.float32),
-        query=tokens(rows),
-        key=tokens(columns),
-    )
 
 
 def script() -> None:
@@ -36,20 +16,22 @@ def script() -> None:
 
     from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map, mask_editor
     from charts.canvas.value_map import value_map
-    from tests.ui.test_attention_canvas import view
+    from tests.drawings.record import view
     from ui.shell.frame import bring_canvas
     from ui.show.drawings import show_grid, show_lines, show_map, show_mask_editor
 
     bring_canvas()
     labels = {"row_labels": ["a", "b"], "column_labels": ["c", "d"], "row_title": "row", "column_title": "column"}
 
-    show_map(attention_map(view(), head=1, selected=(2, 3)), key="map", on_click=print)
+    rows, columns = ["a", "b", "c"], ["d", "e", "f", "g"]
+    seen = view(rows, columns, kind="cross")
+    show_map(attention_map(seen, head=1, selected=(2, 3)), key="map", on_click=print)
     values = numpy.array([[1.0, -2.0], [0.0, 3.0]])
     show_map(value_map(values, scale="diverging", **labels), key="values")
-    grid = attention_grid([view(layer=0), view(layer=1)], selected=(1, 0))
+    grid = attention_grid([seen, view(rows, columns, kind="cross", layer=1)], selected=(1, 0))
     show_grid(grid, key="grid")
-    show_lines(attention_lines(view(), heads=[1]), key="lines")
-    show_mask_editor(mask_editor(view(), head=0, own=view().allowed), key="mask", on_paint=print)
+    show_lines(attention_lines(seen, heads=[1]), key="lines")
+    show_mask_editor(mask_editor(seen, head=0, own=seen.allowed), key="mask", on_paint=print)
 
 
 def opened() -> AppTest:

@@ -37,10 +37,9 @@ def test_numbers_keep_all_their_digits() -> None:
     assert cells(table)[1:] == [["-0.1234567890123456", "-3", "'=1"], ["1e-300", "7", "b"]]
 
 
-@pytest.mark.parametrize("name", SENDABLE)
-def test_no_kind_of_text_is_run_or_breaks_a_row(name: str) -> None:
-    text = SENDABLE[name]
-    written = as_csv(pd.DataFrame({"token": [text], "n": [1]})).decode()
-    (_, (cell, number)) = csv.reader(io.StringIO(written, newline=""))
-    assert number == "1" and cell.removeprefix("'") == text.replace("\r\n", "\n").replace("\r", "\n")
-    assert cell[:1] not in tuple("=+-@\t\n") or len(cell) == 1
+def test_no_kind_of_text_is_run_or_breaks_a_row() -> None:
+    for name, text in SENDABLE.items():
+        written = as_csv(pd.DataFrame({"token": [text], "n": [1]})).decode()
+        (_, (cell, number)) = csv.reader(io.StringIO(written, newline=""))
+        assert number == "1" and cell.removeprefix("'") == text.replace("\r\n", "\n").replace("\r", "\n"), name
+        assert cell[:1] not in tuple("=+-@\t\n") or len(cell) == 1, name

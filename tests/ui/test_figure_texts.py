@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import transformer
 from charts.toolkit.words import localize, say
 from tests.conftest import ROOT
 from tests.ui.script_texts import SCRIPTS, script_texts
+from tests.ui.test_languages import ENGLISH as OF_PAGES
 from transformer import InputError
 from transformer.errors import CheckpointError
 from ui.words import texts
@@ -111,8 +112,8 @@ def flat(page: str, language: str) -> Mapping[str, object]:
     return dict(entries(read_texts(ROOT, page, language), ""))
 
 
-def problems(tree: ast.Module, page: str) -> Iterator[str]:
-    for line, name, key, values in asked(tree, page):
+def problems(texts: Iterable[Asked]) -> Iterator[str]:
+    for line, name, key, values in texts:
         wanted = re.compile(rf"(of_\w+\.)?{key}")  # some kinds of model have texts of their own
         for language in languages():
             found = [text for place, text in flat(name, language).items() if wanted.fullmatch(place)]
@@ -135,11 +136,9 @@ def page_of(path: Path) -> str:
 
 
 def test_every_text_that_code_asks_for_is_there_in_every_language() -> None:
-    counts = {path: len([*asked(tree, page_of(path))]) for path, tree in trees().items()}
-    assert sum(counts.values()) > 1500, "the search finds what there is"
-    assert not [
-        f"{path.name}, {problem}" for path, tree in trees().items() for problem in problems(tree, page_of(path))
-    ]
+    found = {path: [*asked(tree, page_of(path))] for path, tree in trees().items()}
+    assert sum(map(len, found.values())) > 1500, "the search finds what there is"
+    assert not [f"{path.name}, {problem}" for path, texts in found.items() for problem in problems(texts)]
 
 
 def test_a_text_that_was_renamed_is_missed() -> None:
@@ -153,7 +152,7 @@ def draw(p):
     page_text("training")["time_most_help"].format(layer=1)
 """)
     missing, unfilled = [], []
-    for problem in problems(tree, "overview"):
+    for problem in problems(asked(tree, "overview")):
         (missing if "has no text" in problem else unfilled).append(problem)
     assert len(missing) == 9 * len(languages()), "the one that is formatted is asked for twice"
     assert len(unfilled) == len(languages()) and "{'change'}" in unfilled[0]
@@ -161,14 +160,30 @@ def draw(p):
 
 @lru_cache
 def strings() -> frozenset[str]:
-    """Return all strings of the sources; in those with values, each value as "{}"."""
+    """Return all strings and named arguments of the sources; in strings with values, each value as "{}"."""
     found = set()
     for node in (node for tree in trees().values() for node in ast.walk(tree)):
+        if isinstance(node, ast.keyword) and node.arg:
+            found.add(node.arg)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found.add(node.value)
         if isinstance(node, ast.JoinedStr):
             found.add("".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values))
     return frozenset(found)
+
+
+# Looked up by a trait of the model, the number of a step, a part of the model, or by a script of the browser.
+BY_VALUE = re.compile(r"look_for_where\.|step\.\d|(part_)?short\.|sheet_|aloud_(values|rollout|predicting)|quoted\.")
+
+
+def test_every_text_of_a_page_is_used() -> None:
+    """By its key, or by an f-string that puts its key together."""
+    patterns = [re.escape(one).replace(r"\{\}", ".+") for one in strings() if "{}" in one and re.search(r"\w\w", one)]
+    put_together = re.compile("|".join(patterns))
+    for name in OF_PAGES.keys() - {"figures", "examples"}:
+        for place in (re.sub(r"\[\d+\]", "", place) for place in OF_PAGES[name] if not BY_VALUE.match(place)):
+            names = {place, place.rpartition(".")[2]}
+            assert names & strings() or any(map(put_together.fullmatch, names)), f"no code reads {name}: {place}"
 
 
 def test_every_text_of_figures_is_used_and_written_once() -> None:

@@ -10,6 +10,7 @@ import pytest
 import transformer
 from tests.shipped import SHIPPED
 from transformer.config import ModelConfig
+from transformer.guests.guest_config import GuestConfig
 from ui.compute.loading import REMOVED, RENAMED, checkpoint_names
 from ui.shell import focus as focus_module
 from ui.shell.fitting import attention_kinds, fit_model, fit_trace
@@ -24,6 +25,7 @@ from ui.shell.focus import (
     fit_checkpoint,
     opening_focus,
 )
+from ui.shell.focus_controls import work_of
 from ui.shell.openings import opening_of
 
 DEFAULT = Focus(checkpoint="en-fr")
@@ -175,3 +177,23 @@ def test_the_address_is_written_in_one_order(monkeypatch: pytest.MonkeyPatch) ->
     written = [*focus_module.whole_address()]
     order = [*(field.name for field in fields(Focus)), "a", "b"]
     assert len(written) > 5 and written == sorted(written, key=order.index)
+
+
+# ---- what a model's task is called ----------------------------------------------------------------------------------
+
+SIZES = {"vocabulary_size": 50, "d_model": 16, "n_heads": 2, "d_ff": 24, "n_encoder_layers": 1, "n_decoder_layers": 1}
+
+
+@pytest.mark.parametrize(
+    ("config", "work"),
+    [
+        (GuestConfig(family="t5", **SIZES), "text-to-text"),
+        (GuestConfig(family="bart", **SIZES), "text-to-text"),
+        (GuestConfig(family="marian", **SIZES), "encoder-decoder"),
+        (GuestConfig(family="m2m_100", **SIZES), "encoder-decoder"),
+        (ModelConfig(**SIZES), "encoder-decoder"),
+        (ModelConfig(task_prefixes=("fill: ",), **SIZES), "text-to-text"),
+    ],
+)
+def test_only_our_own_and_families_of_translators_translate_unless_they_were_given_tasks(config, work: str) -> None:
+    assert work_of(config) == work

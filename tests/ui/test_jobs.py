@@ -109,9 +109,12 @@ def test_it_goes_on_for_the_other_one_who_looks(start: Callable[..., Job]) -> No
 
 
 def test_a_browser_that_is_closed_ends_it_without_saying_so(start: Callable[..., Job]) -> None:
-    work = Work()
+    queue, work = Queue(1, share=SOON), Work()
     job = start(work, patience=0.1)
     assert job.wait(SOON) and job.status == "left" and work.ended == 1
+    start(Work(), queue=queue)
+    waits, after = (start(Work(), queue=queue, patience=patience) for patience in (0.1, SOON))
+    assert waits.wait(SOON) and waits.stopped and after.before == 0, "nobody waits for who has left the line"
 
 
 def test_its_clock_runs_from_its_start_to_its_end_and_it_says_how_much_is_done(start: Callable[..., Job]) -> None:

@@ -77,32 +77,6 @@ def test_french_has_what_english_has_and_asks_for_the_same(name: str) -> None:
         assert value != said or len(words) <= 3 or place.startswith("code_"), f"{place} is in English"
 
 
-# Looked up by a trait of the model, the number of a step, a part of the model, or by a script of the browser.
-BY_VALUE = re.compile(r"look_for_where\.|step\.\d|(part_)?short\.|sheet_|aloud_(values|rollout|predicting)|quoted\.")
-
-
-def written_in_code() -> tuple[set[str], re.Pattern[str]]:
-    """Return the texts of the program's code, and a pattern for those that an f-string puts together."""
-    texts, patterns = set(), []
-    for folder in ("ui", "views", "pages", "transformer", "charts"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Constant | ast.keyword):
-                    texts.add(node.value if isinstance(node, ast.Constant) else node.arg)
-                elif isinstance(node, ast.JoinedStr):
-                    parts = [re.escape(one.value) if isinstance(one, ast.Constant) else ".+" for one in node.values]
-                    patterns += ["".join(parts)] * bool(re.search(r"\w\w", "".join(parts)))
-    return texts, re.compile("|".join(patterns))
-
-
-def test_every_text_is_read_by_the_code() -> None:
-    texts, put_together = written_in_code()
-    for name in ENGLISH.keys() - {"figures", "examples"}:
-        for place in (re.sub(r"\[\d+\]", "", place) for place in ENGLISH[name] if not BY_VALUE.match(place)):
-            names = {place, place.rpartition(".")[2]}
-            assert names & texts or any(map(put_together.fullmatch, names)), f"no code reads {name}: {place}"
-
-
 def test_french_typography_and_english_percents() -> None:
     """In French a no-break space stands before ; : ! ?, in English no space before a percent sign."""
     of_both = [ROOT / "lessons" / "routes.toml", *ROOT.glob("checkpoints/*/opening.toml")]
@@ -289,15 +263,15 @@ def is_in(app: AppTest, code: str, page: str) -> None:
 
 
 def test_choosing_a_language_keeps_everything_else_and_other_sessions_as_they_are(open_app) -> None:
-    app = open_app("masks", checkpoint="tiny-translator", layer="1", head="1", **{"masks view": "padding"})
-    other = open_app("masks", checkpoint="tiny-translator", language="tlh")
+    app = open_app("positions", checkpoint="tiny-translator", layer="1", head="1", **{"positions view": "heatmap"})
+    other = open_app("positions", checkpoint="tiny-translator", language="tlh")
     assert any("'tlh'" in caption.value for caption in other.caption)
     for code in ("fr", "en", "fr"):
         app.segmented_control(key="sidebar language").set_value(code).run()
-        is_in(app, code, "masks")
-        is_in(other.run(), "en", "masks")
+        is_in(app, code, "positions")
+        is_in(other.run(), "en", "positions")
         assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (1, 1)
-        assert app.session_state["masks view"] == "padding"
+        assert app.session_state["positions view"] == "heatmap"
 
 
 CHOICES = [  # page, parameter, code, and the keys of its label

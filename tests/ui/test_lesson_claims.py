@@ -152,7 +152,7 @@ def cases() -> list[object]:
 
 
 @pytest.mark.slow
-@pytest.mark.sample(of=30)
+@pytest.mark.sample(of=15)
 @pytest.mark.parametrize(("name", "number", "lines"), cases())
 def test_a_step_is_at_a_place_of_its_model_and_is_true(name: str, number: int, lines: list[tuple[str, str]]) -> None:
     step, french = (find_course(name, language).steps[number - 1] for language in ("en", "fr"))

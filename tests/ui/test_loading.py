@@ -27,15 +27,6 @@ def load_trace(name: str, *, sentence: str, pads: int = 0, **more: str) -> trans
     return loading.load_trace(Run(loading.load_checkpoint(name), sentence, source_pads=pads, **more))
 
 
-@pytest.fixture
-def own_folder(tmp_path: Path, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the tiny checkpoints that a test may change."""
-    folder = tmp_path / "checkpoints"
-    shutil.copytree(checkpoints_folder, folder)
-    monkeypatch.setenv(loading.FOLDER_VARIABLE, str(folder))
-    return folder
-
-
 def test_checkpoints_are_listed_a_translator_first_and_the_favourite_before_all(own_folder: Path, monkeypatch) -> None:
     (own_folder / "notes").mkdir()
     (own_folder / "README.md").write_text("no checkpoint", encoding="utf-8")

@@ -127,15 +127,6 @@ def test_a_target_and_padding_are_read(run) -> None:
     assert test.session_state["seen"].pads == 2 and r"2 \<pad\>" in words(test)
 
 
-@pytest.mark.parametrize(("box", "typed"), [("sentence", ""), ("sentence", "   "), ("sidebar target", "mot " * 300)])
-def test_bad_input_gets_a_sentence_and_stays_in_its_box(run, box: str, typed: str) -> None:
-    test = run("st.session_state['reached'] = p.trace.text == p.sentence")
-    del test.session_state["reached"]
-    test.text_input(key=box).set_value(typed).run()
-    assert not test.exception and len(test.warning) == 1 and test.text_input(key=box).value == typed
-    assert kept(test, "reached") is None and ("96" in test.warning[0].value or box == "sentence")
-
-
 def test_what_a_user_typed_is_never_markup_in_a_message(run) -> None:
     test = run("import transformer; raise transformer.InputError('no **bold** <b>')")
     assert test.warning[0].value == r"no \*\*bold\*\* \<b\>"

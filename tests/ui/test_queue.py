@@ -10,8 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine
-from tests.ui.test_jobs import SOON, Work, until
-from ui.compute.jobs import Job
+from tests.ui.test_jobs import SOON, until
 from ui.compute.queue import LONGEST, SCRIPTS, Queue
 
 
@@ -103,30 +102,6 @@ def test_no_page_keeps_its_slot(open_app: Callable[..., AppTest]) -> None:
     is_fine(open_app("tokens", checkpoint="tiny-gpt"))
     assert SCRIPTS.ask("somebody") == 0 and LONGEST < 1
     SCRIPTS.leave("somebody")
-
-
-# ---- long computations ----------------------------------------------------------------------------------------------
-
-
-def test_twenty_visitors_enter_in_order_and_those_who_leave_block_nothing() -> None:
-    queue, begun = Queue(1, share=SOON * 3), []
-    first = Work()
-    jobs = [Job(first, queue=queue, patience=SOON * 3)]
-    jobs += [
-        Job(lambda _, number=number: begun.append(number), queue=queue, patience=0.3 if number % 3 else SOON * 3)
-        for number in range(20)
-    ]
-    for job in jobs:
-        job.start("its session")
-        assert until(lambda job=job: job.status == "running" or queue.position(job) > 0)
-    vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers have disconnected
-    assert until(lambda: all(job.stopped for job in vanished))
-    jobs[4].leave("its session", at_once=True)  # number 3 has cancelled as well
-    assert jobs[4].wait(SOON) and jobs[4].stopped
-    assert [job.before for job in jobs[1:] if job.status == "waiting"] == list(range(6))
-    first.go.set()
-    assert all(job.wait(SOON) for job in jobs)
-    assert begun == [number for number in range(0, 20, 3) if number != 3]
 
 
 # ---- seats of a full server -----------------------------------------------------------------------------------------

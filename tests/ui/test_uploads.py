@@ -78,13 +78,6 @@ def test_sending_the_files_opens_the_checkpoint_and_what_is_refused_leaves_every
     assert f"{name[: len('received-') + 12]} (yours)" in app.selectbox(**box).options
 
 
-@pytest.mark.parametrize("name", ["../tiny-gpt", "received-../../etc", "/etc", f"{GONE}/.."])
-def test_a_name_in_the_address_leads_nowhere_else(open_app: Open, name: str) -> None:
-    app = open_app("tokens", checkpoint=name)
-    is_fine(app)
-    assert app.query_params.get("checkpoint") is None
-
-
 class Visitors:
     """Several sessions of one server: ``visitors("A")`` is the one that acts next."""
 

@@ -13,8 +13,8 @@ from tests.figures import causal_view, target  # noqa: F401
 from transformer.predictions.answer_probabilities import Answer, AnswerPart
 from views.add_norm.add_norm_sections import growth
 from views.attention.one_cell import draw_products
-from views.attention.steps import mix_of_values, softmax_panels
-from views.decoding.decoding_sections import candidate_bars, running_log_probability
+from views.attention.steps import softmax_panels
+from views.decoding.decoding_sections import candidate_bars
 from views.overview.overview_sections import colour_blanks
 from views.positions.positions_sections import _claim
 
@@ -29,16 +29,6 @@ def test_the_steps_of_a_row_leave_out_what_is_masked(causal_view) -> None:  # no
     assert len(softmax_panels(view.scores[0, 4], view.weights[0, 4], view.allowed[4])) == 3, "nothing is masked"
     hidden = softmax_panels(view.scores[0, 0], np.zeros(5), np.zeros(5, dtype=bool))
     assert np.isnan(hidden[2].series[0].values).all(), "a row without any key has no exponentials"
-
-
-def test_the_parts_of_the_mix_add_up_to_the_output() -> None:
-    numbers = np.random.default_rng(0)
-    weights, values = numbers.dirichlet(np.ones(9)), numbers.normal(size=(9, 4))
-    *parts, output = mix_of_values(weights, values, [f"<{key}>" for key in range(9)])
-    assert len(parts) == 6 + 1, "the last is that of all others"
-    np.testing.assert_allclose(sum(part.values for part in parts), weights @ values)
-    np.testing.assert_allclose(output.values, weights @ values)
-    assert parts[0].name.startswith("&lt;")
 
 
 @pytest.mark.parametrize(
@@ -62,12 +52,6 @@ def test_the_chosen_candidate_is_coloured_and_the_others_are_summed_up() -> None
     assert [trace.name for trace in figure.data[1:]] == ["candidate", "chosen"]
     none = candidate_bars(rows.assign(chosen=False), across="p", chosen_name="chosen")
     assert len(none.data) == 1, "nothing to explain"
-
-
-def test_log_probabilities_add_up_from_0() -> None:
-    figure = running_log_probability({"a": np.array([-0.5, -1.0]), "b": np.array([-1.0])}, {"a": "xy", "b": "z"})
-    np.testing.assert_allclose(figure.data[0].y, [0, -0.5, -1.5])
-    np.testing.assert_allclose(figure.data[1].y, [0, -1])
 
 
 def test_growth_draws_one_token_last_but_for_the_mean() -> None:
