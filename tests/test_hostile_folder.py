@@ -17,9 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PATIENCE
-from tests.deploy.test_package import answer
 from tests.foreign_checkpoints import foreign_checkpoint
-from tests.harness.app_server import free_port
+from tests.harness.app_server import free_port, serving
 from transformer.system.import_path import absolute_entries
 from transformer.system.python_process import start_python
 
@@ -133,24 +132,16 @@ def test_programs_with_a_safe_path_need_no_exception(folder: Path) -> None:
 @pytest.mark.sample("command")
 @pytest.mark.parametrize("command", ["glassformer", "streamlit run"])
 def test_a_server_started_there(folder: Path, command: str) -> None:
-    port = str(free_port())
+    port = free_port()
     if command == "glassformer":
         arguments = ["-P", "-c", COMMAND, "--port", port]
     else:
         script = Path(sysconfig.get_path("scripts"), "streamlit")
-        arguments = [str(script), "run", str(ROOT / "app.py"), "--server.port", port]
+        arguments = [script, "run", ROOT / "app.py", "--server.port", port]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    log = folder / "server.log"
-    with log.open("w") as output:
-        server = subprocess.Popen(
-            [sys.executable, *arguments], cwd=folder, env=environment, stdout=output, stderr=output
-        )
-    try:
-        assert answer(f"http://127.0.0.1:{port}/_stcore/health", server) == b"ok", log.read_text()[-2000:]
-        assert b"<title>" in answer(f"http://127.0.0.1:{port}/attention", server)
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
+    with serving([sys.executable, *arguments], port, folder / "server.log", cwd=folder, env=environment) as fetch:
+        assert fetch("/_stcore/health") == b"ok"
+        assert b"<title>" in fetch("/attention")
 
 
 def test_a_python_process_of_ours_takes_only_absolute_entries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

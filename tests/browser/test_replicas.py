@@ -5,29 +5,19 @@ No view is lost, although every reader was connected to one of the two.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import SETTINGS, asked, eventually, is_open, place_box, sentence_box, title_of
 from tests.browser.hand import KEY, Hand
-from tests.harness.app_server import AppServer, free_port
+from tests.harness.app_server import AppServer
+from tests.harness.nginx import nginx_before
 
-CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
-NGINX = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")
-MISSING = "there is no nginx on this machine; install Debian's with: apt-get install nginx-light"
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.nightly,
-    pytest.mark.skipif(NGINX is None, reason=MISSING),
-]
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 SOON = 120_000  # milliseconds; Streamlit waits longer and longer between attempts to reconnect
 N_READERS = 2
 
@@ -43,21 +33,9 @@ def replicas() -> Iterator[list[AppServer]]:
 
 @pytest.fixture(scope="module")
 def proxy(replicas: list[AppServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of nginx with deploy/nginx.conf, adapted to the free ports of replicas and proxy."""
-    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    text = CONFIGURATION.read_text(encoding="utf-8")
-    for name, server in zip(("app-1:8501", "app-2:8501"), replicas, strict=True):
-        assert name in text
-        text = text.replace(name, f"127.0.0.1:{server.port}")
-    text = text.replace("listen 8080;", f"listen 127.0.0.1:{port};")
-    own = "".join(f"{kind}_temp_path {kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (folder / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
-    # As root, nginx would work as a user who cannot write here, and would truncate what it buffers on disk.
-    whole = "daemon off; pid nginx.pid; error_log error.log;" + ("user root;" if os.geteuid() == 0 else "")
-    command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-g", whole]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    """Address of nginx before the replicas."""
+    with nginx_before([server.port for server in replicas], tmp_path_factory.mktemp("nginx")) as port:
         yield f"http://127.0.0.1:{port}"
-        process.terminate()
 
 
 def is_whole(page: Page) -> None:

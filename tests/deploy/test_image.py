@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from tests.deploy.test_package import NEEDED, answer
-from tests.harness.app_server import free_port
+from tests.deploy.test_package import NEEDED
+from tests.harness.app_server import free_port, serving
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,15 +143,10 @@ def test_only_what_runs_is_in_it_and_the_server_is_not_root(image: Image) -> Non
 def test_its_command_serves_is_healthy_and_writes_nothing(image: Image, tmp_path: Path) -> None:
     assert not image.healthy()
     before, log = image.files(), tmp_path / "server.log"
-    with log.open("w") as output:
-        environment = {**image.environment, "TMPDIR": str(tmp_path)}
-        server = subprocess.Popen(image.command, cwd=image.folder, env=environment, stdout=output, stderr=output)
-    try:
-        assert answer(f"http://127.0.0.1:{image.port}/_stcore/health", server) == b"ok", log.read_text()
+    environment = {**image.environment, "TMPDIR": str(tmp_path)}
+    with serving(image.command, image.port, log, cwd=image.folder, env=environment) as fetch:
+        assert fetch("/_stcore/health") == b"ok"
         assert image.healthy()
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
     said = log.read_text()
     assert "warm after" in said and "warming up, the page" not in said  # the first pages have run without a problem
     assert f":{image.port}" in said

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import http.client
-import os
 import re
-import shutil
 import socket
-import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import jsonschema
 import kubernetes_validate
-import pytest
 import yaml
 from check_jsonschema.builtin_schemas import get_builtin_schema
 
 from tests.harness.app_server import free_port
+from tests.harness.nginx import nginx_before
 from ui.server.sent_files import MAX_FILE_MB
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
@@ -82,24 +78,6 @@ def test_both_replicas_share_classes_in_a_redis_that_writes_nothing_to_disk() ->
         assert arguments[:4] == ["--save", "", "--appendonly", "no"]
 
 
-@contextmanager
-def nginx_before(replica: int, folder: Path) -> Iterator[int]:
-    """Run nginx with our file in front of a port, and return its own port."""
-    if not (nginx := shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")):
-        pytest.skip("there is no nginx on this machine; install Debian's with: apt-get install nginx-light")
-    port = free_port()
-    text = re.sub(r"server app-\d+:8501", f"server 127.0.0.1:{replica}", NGINX).replace("8080", f"127.0.0.1:{port}")
-    own = "".join(f"{kind}_temp_path {kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-    (folder / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
-    whole = "daemon off; pid nginx.pid; error_log error.log;" + ("user root;" if os.geteuid() == 0 else "")
-    command = [nginx, "-p", str(folder), "-c", "nginx.conf", "-g", whole]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield port
-        finally:
-            process.terminate()
-
-
 def begin_upload(port: int, size: int) -> http.client.HTTPConnection:
     """Announce a file, as a browser does, and send its first byte."""
     for _ in range(200):
@@ -116,14 +94,14 @@ def begin_upload(port: int, size: int) -> http.client.HTTPConnection:
 
 def test_nginx_passes_uploads_on_at_once_up_to_the_largest_size(tmp_path: Path) -> None:
     """It refuses requests by their announced size, and asks a replica before it reads the body."""
-    with nginx_before(free_port(), tmp_path) as port:  # where nobody listens
+    with nginx_before([free_port()], tmp_path) as port:  # where nobody listens
         assert begin_upload(port, MAX_FILE_MB * 2**20).getresponse().status == 502
         assert begin_upload(port, MAX_FILE_MB * 2**20 + 2**21).getresponse().status == 413
 
 
 def test_one_address_has_a_limited_number_of_uploads(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as replica, ExitStack() as stack:  # one that never answers
-        port = stack.enter_context(nginx_before(replica.getsockname()[1], tmp_path))
+        port = stack.enter_context(nginx_before([replica.getsockname()[1]], tmp_path))
         most = int(re.search(r"limit_conn uploads_of_address (\d+);", NGINX).group(1))
         held = [begin_upload(port, 1000) for _ in range(most)]
         for connection in held:

@@ -7,14 +7,12 @@ import os
 import subprocess
 import sys
 import sysconfig
-import time
 import tomllib
-import urllib.request
 from pathlib import Path
 
 import pytest
 
-from tests.harness.app_server import free_port
+from tests.harness.app_server import free_port, serving
 from tests.test_borders import FORBIDDEN
 from ui.compute.loading import IN_THE_REPOSITORY
 from ui.shell.focus import Focus, fit_checkpoint
@@ -109,26 +107,9 @@ def plain() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_the_installed_program_opens_the_app_from_any_folder(python: Path, tmp_path: Path) -> None:
-    port = free_port()
-    log = tmp_path / "server.log"
-    with log.open("w") as output:
-        command = [python.with_name("glassformer"), "--port", str(port)]
-        server = subprocess.Popen(command, cwd=tmp_path, env=plain(), stdout=output, stderr=output)
-    try:
-        assert answer(f"http://127.0.0.1:{port}/_stcore/health", server) == b"ok", log.read_text()
-        assert b"<title>" in answer(f"http://127.0.0.1:{port}/attention", server)
-    finally:
-        server.terminate()
-        server.wait(timeout=60)
+    port, log = free_port(), tmp_path / "server.log"
+    command = [python.with_name("glassformer"), "--port", port]
+    with serving(command, port, log, cwd=tmp_path, env=plain()) as fetch:
+        assert fetch("/_stcore/health") == b"ok"
+        assert b"<title>" in fetch("/attention")
     assert "warm after" in log.read_text() and "said:" not in log.read_text()
-
-
-def answer(address: str, server: subprocess.Popen, *, seconds: float = 240) -> bytes:
-    """Return the server's answer once it is up; None if it has ended."""
-    deadline = time.monotonic() + seconds
-    while server.poll() is None and time.monotonic() < deadline:
-        try:
-            return urllib.request.urlopen(address, timeout=5).read()
-        except OSError:
-            time.sleep(0.5)
-    return b""

@@ -11,9 +11,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from tests.harness.process_memory import Held, status_megabytes
 from transformer.system.python_process import start_python
@@ -133,6 +134,30 @@ class AppServer:
                 time.sleep(0.02)
         tail = "\n".join(self.last_lines(15))
         raise RuntimeError(f"{' '.join(self._arguments)} did not answer at {self.base}; its last lines are\n{tail}")
+
+
+@contextmanager
+def serving(command: Sequence[object], port: int, log: Path, **where: Any) -> Iterator[Callable[[str], bytes]]:
+    """Run a server by its whole command, with its output in ``log``; yield what fetches a path once it is up.
+
+    ``where`` says in which folder and environment it runs, as for ``subprocess.Popen``.
+    """
+    with log.open("w") as output:
+        process = subprocess.Popen([*map(str, command)], stdout=output, stderr=output, **where)
+
+    def fetch(path: str) -> bytes:
+        end = time.monotonic() + START_SECONDS
+        while process.poll() is None and time.monotonic() < end:
+            with suppress(OSError):
+                return urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5).read()
+            time.sleep(0.5)
+        raise AssertionError(f"{path} is not served:\n{log.read_text()[-2000:]}")
+
+    try:
+        yield fetch
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
