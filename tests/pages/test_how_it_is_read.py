@@ -111,7 +111,7 @@ def test_a_task_is_chosen_with_its_example_and_leaves_with_its_model(
     """A sentence without a task has no meaningful output, and other models were trained on no tasks."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", os.pathsep.join(map(str, (checkpoints_folder, tasks_folder))))
     first, *_ = TEXT_TASKS
-    app = open_app("masks", checkpoint="tiny-tasks")
+    app = open_app("tokens", checkpoint="tiny-tasks")
     default = app.text_input(key="sentence").value
     assert default.startswith(first) and "sentence" not in app.query_params
     for prefix, example in list(model_sentences()["task_example"].items())[1:]:
@@ -126,14 +126,6 @@ def test_a_task_is_chosen_with_its_example_and_leaves_with_its_model(
     assert app.text_input(key="sentence").value == "My own ___."
 
 
-def test_an_address_opens_no_folder_beside_those_of_the_app(open_app, tasks_folder, monkeypatch) -> None:
-    (tasks_folder / "empty").mkdir()
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tasks_folder / "empty"))
-    app = open_app("overview", checkpoint="../tiny-tasks")
-    assert not app.get("bidi_component") or "tiny-tasks" not in said(app)
-    assert app.text_input(key="sentence").value == model_sentences()["default"], "without a task, which that model has"
-
-
 def test_the_shipped_model_does_its_tasks_in_their_examples() -> None:
     checkpoint, asked = transformer.load(ROOT / "checkpoints" / "t5-small-tasks"), model_sentences()["task_example"]
     assert checkpoint.config.task_prefixes == tuple(asked) == tuple(TEXT_TASKS)
@@ -144,7 +136,7 @@ def test_the_shipped_model_does_its_tasks_in_their_examples() -> None:
 def test_a_language_is_chosen_beside_the_sentence_and_kept_in_the_link(open_app, guest_folder, monkeypatch) -> None:
     folder = guest_folder(*MANY_LANGUAGES, "hf-t5")
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
-    app = open_app("masks", checkpoint="hf-m2m100")
+    app = open_app("tokens", checkpoint="hf-m2m100")
     is_fine(box(app, "Writes").set_value("fr").run())
     is_fine(box(app, "Reads").set_value("de").run())
     assert (app.query_params["reads"], app.query_params["writes"]) == ("de", "fr")
@@ -152,7 +144,7 @@ def test_a_language_is_chosen_beside_the_sentence_and_kept_in_the_link(open_app,
     spoken = with_languages(transformer.load(folder / "hf-m2m100"), source="de", target="fr")
     trace, languages = transformer.trace(spoken, SENTENCE, "Le chat."), spoken.tokenizer.languages
     assert trace.source.ids[0] == languages["de"] and trace.target.ids[1] == languages["fr"]
-    app = open_app("masks", checkpoint="hf-marian-many", writes="fra", reads="xx")
+    app = open_app("tokens", checkpoint="hf-marian-many", writes="fra", reads="xx")
     assert box(app, "Writes").value == "fra"
     assert any("'xx'" in caption.value for caption in app.caption)
     app.selectbox(key="sidebar checkpoint").set_value("hf-t5").run()

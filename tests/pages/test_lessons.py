@@ -222,7 +222,7 @@ def test_worksheets_carry_the_address_that_the_class_uses(open_app, monkeypatch)
     assert TEXT["address_local"] in said(app)
 
     def links() -> set[str]:
-        html = "".join(made() for name, made in files.items() if name.endswith("-worksheet.html"))
+        html = next(made for name, made in files.items() if name.endswith("-worksheet.html"))()
         return {link.partition("?")[0].rpartition("/")[0] for link in re.findall('href="([^"]+)"', html)}
 
     assert links() == {"http://127.0.0.1:8501"}
@@ -298,8 +298,11 @@ def test_every_case_can_be_guessed(open_exercise, tiny_checkpoint, checkpoint: s
         assert app.button(key="guess scale").disabled
 
 
+@pytest.mark.sample
 @pytest.mark.parametrize("fault", ["scale", "positions", "padding", "norm"])
-def test_the_numbers_are_the_library_s(open_exercise, tiny_checkpoint, fault: str) -> None:
+def test_the_numbers_and_the_checks_of_the_snippet_are_the_library_s(
+    open_exercise, tiny_checkpoint, run_snippet, fault: str
+) -> None:
     checkpoint = tiny_checkpoint("translator")
     app = open_exercise("tiny-translator", first_case(fault, checkpoint.config))
     trace = transformer.trace(checkpoint, SENTENCE)
@@ -313,6 +316,7 @@ def test_the_numbers_are_the_library_s(open_exercise, tiny_checkpoint, fault: st
     assert list(table[BUGS["this_case"]]) == [three_digits(check(checked).value) for check in CHECKS.values()]
     assert list(table[BUGS["healthy"]]) == [three_digits(check(healthy).value) for check in CHECKS.values()]
     assert list(table[BUGS["column_fires"]]) == [BUGS["fires" if name == fault else "passes"] for name in CHECKS]
+    assert re.search(rf"Finding\(check='{fault}'[^)]*fires=True", run_snippet(app).splitlines()[-1])
 
 
 def test_from_the_list_to_the_exercise_to_the_next_case_and_back(open_app: Callable[..., AppTest]) -> None:
@@ -324,12 +328,3 @@ def test_from_the_list_to_the_exercise_to_the_next_case_and_back(open_app: Calla
     app.button(key="leave exercise").click().run()
     is_fine(app)
     assert app.button(key="start exercise")
-
-
-def test_the_snippet_runs_the_checks(open_exercise, tiny_checkpoint, run_snippet) -> None:
-    config = tiny_checkpoint("sentiment").config
-    for fault in ("scale", "causal"):
-        app = open_exercise("tiny-sentiment", first_case(fault, config))
-        app.button(key="guess norm").click().run()
-        printed = run_snippet(app)
-        assert re.search(rf"Finding\(check='{fault}'[^)]*fires=True", printed.splitlines()[-1])

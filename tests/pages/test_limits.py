@@ -23,8 +23,10 @@ def warned(app: AppTest) -> str:
     return " ".join(warning.value for warning in app.warning).replace("\\", "")
 
 
-@pytest.mark.parametrize(("box", "what"), [("sentence", "sentence"), ("sidebar target", "target")])
-def test_a_huge_text_is_not_even_cut_into_tokens(box: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("box", "name"), [("sentence", "sentence"), ("sidebar target", "target")])
+def test_a_huge_text_is_not_even_cut_into_tokens_and_megabytes_are_not_kept(
+    box: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     encode = transformer.Tokenizer.encode
 
     def counted(self, text: str, **more: bool) -> list[int]:
@@ -34,20 +36,14 @@ def test_a_huge_text_is_not_even_cut_into_tokens(box: str, what: str, monkeypatc
     monkeypatch.setattr(transformer.Tokenizer, "encode", counted)
     app = type_into(open_page("attention", "tiny-translator"), box, LONG)
     is_sound(app)
-    assert f"The {what} has {len(LONG):,} characters; at most {MAX_CHARACTERS:,}" in warned(app)
+    assert f"The {name} has {len(LONG):,} characters; at most {MAX_CHARACTERS:,}" in warned(app)
     assert app.text_input(key=box).value == LONG
-    # After choosing an example, everything is as before.
-    assert not type_into(app, box, "The cat.").warning
-
-
-@pytest.mark.parametrize(("box", "name"), [("sentence", "sentence"), ("sidebar target", "target")])
-def test_megabytes_are_not_kept_in_the_session(box: str, name: str) -> None:
-    app = type_into(open_page("attention", "tiny-translator"), box, "so " * 1_000_000)
+    assert not type_into(app, box, "The cat.").warning, "everything is as before"
+    app = type_into(app, box, "so " * 1_000_000)
     is_sound(app)
     assert "The text has 3,000,000 characters. This server reads at most 40,000" in warned(app)
     kept = getattr(app.session_state["focus"], name)
-    assert len(kept) == MAX_CHARACTERS
-    assert app.text_input(key=box).value == kept
+    assert len(kept) == MAX_CHARACTERS and app.text_input(key=box).value == kept
 
 
 def test_what_is_named_in_a_note_is_short() -> None:

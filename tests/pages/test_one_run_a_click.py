@@ -13,7 +13,7 @@ from ui.words.texts import page_text
 
 SENTENCE = "The cat sat on the mat."
 CELL = {"query": 1, "key": 1}
-SECOND = {"second": "The dog sat on the mat."}
+VECTORS = {"compare_more": "vectors", "second": "The dog sat on the mat."}
 # page, parameters of the address, key of the figure, event, the browser's message, the expected change
 CLICKS = {
     "map": ("attention", {}, "attention map", "click", CELL, {"token": 1}),  # and opens the cell: test_events.py
@@ -24,46 +24,18 @@ CLICKS = {
     "step": ("attention", {"attention_step": "2"}, "attention step products", "click", CELL, {"token": 1}),
     "heads": ("heads", {}, "heads grid", "click", {"layer": 1, "head": 1}, {"layer": 1, "head": 1}),
     "mask": ("masks", {}, "mask editor", "edit", {"cells": [0, 1], "allowed": False}, {}),
-    "places": (
-        "compare",
-        {"compare_more": "vectors", "paths_tokens": "true"} | SECOND,
-        "patching",
-        "click",
-        CELL,
-        {"layer": 1, "token": 1},
-    ),
+    "places": ("compare", VECTORS | {"paths_tokens": "true"}, "patching", "click", CELL, {"layer": 1, "token": 1}),
     "compared heads": ("compare", {"compare_more": "heads"}, "compare heads", "click", CELL, {"layer": 1, "head": 1}),
     "cards": ("tokens", {}, "token cards", "chosen", {"row": 0, "card": 2}, {"token": 2}),
-    "swapped": (
-        "positions",
-        {"positions_section": "order"},
-        "order tokens before",
-        "chosen",
-        {"row": 0, "card": 2},
-        {},
-    ),
+    "swapped": ("positions", {}, "order tokens before", "chosen", {"row": 0, "card": 2}, {}),
     "layer": ("overview", {}, "model diagram", "layer", 1, {"layer": 1}),
     "written": ("decoding", {}, "stepper", "step", 2, {}),
 }
 AUTHOR = {"lens_view": "author"}
 LEADS = {
     "block": ("overview", {}, "model diagram", "opened", "encoder.self_attention", "attention"),
-    "part": (
-        "lens",
-        AUTHOR,
-        "lens heads",
-        "click",
-        {"query": 0, "key": 1},
-        "attention",
-    ),
-    "patched head": (
-        "compare",
-        {"compare_more": "vectors", "paths_section": "heads"} | SECOND,
-        "patching",
-        "click",
-        CELL,
-        "attention",
-    ),
+    "part": ("lens", AUTHOR, "lens heads", "click", {"query": 0, "key": 1}, "attention"),
+    "patched head": ("compare", VECTORS | {"paths_section": "heads"}, "patching", "click", CELL, "attention"),
 }
 
 

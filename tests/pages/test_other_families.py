@@ -64,7 +64,7 @@ def fine(app: AppTest) -> AppTest:
 
 
 @pytest.mark.slow
-@pytest.mark.sample("checkpoint", of=2, values=3)
+@pytest.mark.sample("checkpoint", values=3)
 @pytest.mark.parametrize("checkpoint", FOREIGN)
 @pytest.mark.parametrize(("page", "address"), ASKED, ids=[f"{page} {dict(address)}" for page, address in ASKED])
 def test_the_formulas_are_those_of_the_model(open_family, page, address, checkpoint) -> None:
@@ -89,6 +89,7 @@ def test_the_snippet_computes_what_the_model_recorded(open_family, guest, run_sn
 
 
 @pytest.mark.slow
+@pytest.mark.sample(of=2)
 @pytest.mark.parametrize("checkpoint", FOREIGN)
 def test_a_healthy_model_passes_every_check_and_mistakes_fit_the_model(guest: Callable, checkpoint: str) -> None:
     loaded = guest(checkpoint)
