@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 from charts.figures.activation_curve import activation_curve
+from charts.figures.aligned_measures import aligned_measures
 from charts.figures.bars import Bars, Panel, Points, bars, columns, small_multiples
 from charts.figures.beam_tree import search_tree
 from charts.figures.curves import Curve, curves
@@ -33,7 +34,7 @@ from charts.figures.vocabulary import vocabulary_projection
 from charts.figures.waterfall import waterfall
 from charts.toolkit import style
 from charts.toolkit.axes import Axis
-from tests.figures import sequence, small_lens, small_tree
+from tests.figures import sequence, small_lens, small_measures, small_tree
 from transformer.runs.attention_view import AttentionView
 
 ONES = np.ones((2, 4))
@@ -240,6 +241,13 @@ def test_small_maps_show_the_largest_weight_of_a_block_and_say_so(causal_view: A
     for row, column in ((0, 0), (3, 2), (3, 3)):
         block = np.s_[row * size : (row + 1) * size, column * size : (column + 1) * size]
         assert drawn.z[row, column] == weights[0][block][allowed[block]].max()
+
+
+def test_all_measures_of_a_token_keep_their_own_scale_and_numbers() -> None:
+    shares, signed = [trace for trace in aligned_measures(small_measures()).data if trace.type == "heatmap"]
+    assert (shares.zmin, shares.zmax) == (0, 1) and (signed.zmin, signed.zmax) == (-1, 1)
+    np.testing.assert_allclose(signed.z, [[0.5, -1, 0.00005], [1, -0.5, np.nan]], rtol=1e-6)
+    np.testing.assert_array_equal(signed.customdata, [[10.0, -20.0, 0.001], [0.5, -0.25, np.nan]])
 
 
 # ---- tokens, embeddings, norms --------------------------------------------------------------------------------------
