@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from transformer.config import POSITIONS
 from transformer.probes import Edit
 from transformer.runs.beam_search import beam_search
 from transformer.runs.decoding_state import NEVER_WRITTEN, greedy_batch
-from transformer.runs.decoding_strategies import reshape_logits
+from transformer.runs.decoding_strategies import length_penalty, reshape_logits
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 
 SENTENCE = "The cat sat on the mat."
@@ -248,3 +249,26 @@ def test_numbers_of_other_libraries_are_settings_too(count: object, number: obje
     assert Beam(length_penalty=number).length_penalty == number
     with pytest.raises(ValueError, match="width is .*0.5"):
         Beam(width=np.float32(0.5))
+
+
+# ---- beam search compared with all possible texts -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 2.5])
+@pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only"])
+@pytest.mark.parametrize("seed", [3, 9, 22])  # the best text is not always the empty one, and depends on the penalty
+def test_a_beam_that_drops_nothing_finds_the_best_of_all_texts(seed: int, kind: str, penalty: float) -> None:
+    """Of at most four tokens, the last of which is ``</s>``."""
+    model = random_model(kind, seed=seed, vocabulary_size=7, tie_embeddings=False)
+    source = torch.tensor([[4, 6, 5, 4, 6, 2]]) if model.config.has_encoder else None
+    words, scores = [id for id in range(7) if id not in (*NEVER_WRITTEN, END_ID)], {}
+    with torch.inference_mode():
+        for text in ((*text, END_ID) for n_words in range(4) for text in product(words, repeat=n_words)):
+            read = torch.tensor([[START_ID, *text[:-1]]])
+            logits = (model(read) if source is None else model(source, read))[0]
+            logits[:, list(NEVER_WRITTEN)] = -torch.inf
+            scores[text] = float(logits.log_softmax(dim=-1)[range(len(text)), text].sum())
+        found = beam_search(model, source, [START_ID], Beam(625, penalty), 4, banned=NEVER_WRITTEN)
+    scores = {text: log_p / length_penalty(len(text), penalty) for text, log_p in scores.items()}
+    assert found[0].ids == max(scores, key=scores.get)
+    assert all(text.finished and text.score == pytest.approx(scores[text.ids], abs=1e-4) for text in found)
