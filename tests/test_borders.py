@@ -128,11 +128,14 @@ def circle_in(graph: Mapping[str, set[str]]) -> list[str]:
 # ---- at run time ----------------------------------------------------------------------------------------------------
 
 
-def test_data_classes_load_no_torch() -> None:
-    code = "import transformer\n" + "\n".join(f"import transformer.{name}" for name in sorted(DATA_CLASSES))
-    (loaded,) = modules_after(code + "\ntransformer.AttentionView, transformer.Trace, transformer.ModelConfig")
-    assert "transformer" in loaded
-    assert not loaded & {"torch", "tokenizers", "safetensors", *APP}
+def test_data_classes_and_figures_load_neither_torch_nor_streamlit() -> None:
+    data = "import transformer\n" + "\n".join(f"import transformer.{name}" for name in sorted(DATA_CLASSES))
+    data += "\ntransformer.AttentionView, transformer.Trace, transformer.ModelConfig"
+    names = [module_name(path) for path in sources("charts")]
+    assert len(names) > 40
+    library, figures = modules_after(data, "\n".join(f"import {name}" for name in names))
+    assert "transformer" in library and not library & {"torch", "tokenizers", "safetensors", *APP}
+    assert "charts" in figures and not figures & FORBIDDEN["charts"]
 
 
 @pytest.mark.slow
@@ -155,14 +158,6 @@ def test_each_layer_loads_only_what_it_needs() -> None:
     assert "torch._dynamo" not in opened
     assert "streamlit" in app and "transformers" not in app
     assert "transformers" in with_guest
-
-
-def test_the_figures_load_neither_torch_nor_streamlit() -> None:
-    names = [module_name(path) for path in sources("charts")]
-    assert len(names) > 40
-    (loaded,) = modules_after("\n".join(f"import {name}" for name in names))
-    assert "charts" in loaded
-    assert not loaded & FORBIDDEN["charts"]
 
 
 # ---- in the source --------------------------------------------------------------------------------------------------

@@ -16,22 +16,16 @@ from tests.own_thread import in_own_thread
 TESTS = Path(__file__).parent
 
 
-def test_a_loop_begins_beside_one_that_runs() -> None:
-    async def answer() -> int:
-        return 42
+def test_a_loop_begins_beside_one_that_runs_and_what_is_raised_there_reaches_the_test() -> None:
+    async def answer(value: int) -> int:
+        return 1 // value
 
     async def beside() -> int:
-        return in_own_thread(asyncio.run, answer())
+        return in_own_thread(asyncio.run, answer(1))
 
-    assert in_own_thread(asyncio.run, beside()) == 42
-
-
-def test_what_is_raised_reaches_the_test() -> None:
-    async def fail() -> None:
-        raise KeyError("visitor")
-
-    with pytest.raises(KeyError, match="visitor"):
-        in_own_thread(asyncio.run, fail())
+    assert in_own_thread(asyncio.run, beside()) == 1
+    with pytest.raises(ZeroDivisionError):
+        in_own_thread(asyncio.run, answer(0))
 
 
 def test_no_test_begins_a_loop_in_its_own_thread() -> None:
