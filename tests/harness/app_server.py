@@ -138,7 +138,7 @@ class AppServer:
 
 @contextmanager
 def serving(command: Sequence[object], port: int, log: Path, **where: Any) -> Iterator[Callable[[str], bytes]]:
-    """Run a server by its whole command, with its output in ``log``; yield what fetches a path once it is up.
+    """Run a server by its whole command, with its output in ``log``; yield what fetches a path of it.
 
     ``where`` says in which folder and environment it runs, as for ``subprocess.Popen``.
     """
