@@ -134,13 +134,6 @@ def test_rows_are_divided_by_what_remains_of_them(view) -> None:
     np.testing.assert_allclose(share_left_out(view, [0, 2, 2]), view.weights[:, :, [0, 2]].sum(-1), rtol=1e-6)
 
 
-def test_scores_of_the_kept_keys_give_the_divided_weights(view) -> None:
-    """Leaving keys out is the softmax over the scores of the others."""
-    found = without_keys(view, [0])
-    powers = np.where(found.allowed, np.exp(found.scores), 0)[:, 1:]
-    np.testing.assert_allclose(found.weights[:, 1:], powers / powers.sum(-1, keepdims=True), rtol=1e-4)
-
-
 def test_sums_of_columns_and_means_of_rows(view) -> None:
     np.testing.assert_allclose(weight_received(view, [1, 3]), view.weights[:, :, 1] + view.weights[:, :, 3], rtol=1e-6)
     np.testing.assert_allclose(weight_given(view, [2, 4]), (view.weights[:, 2] + view.weights[:, 4]) / 2, rtol=1e-6)
