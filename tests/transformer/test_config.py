@@ -91,3 +91,13 @@ def test_fields_that_are_younger_than_many_files(tmp_path: Path) -> None:
 def test_an_unknown_field_is_refused() -> None:
     with pytest.raises(ValueError, match=r"unknown fields \['n_layer'\]; the known ones are .*n_heads"):
         ModelConfig.from_dict({**asdict(config()), "n_layer": 3})
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\x00", b"nonsense", b'{"kind": "\xff"}', b"[]", b"3", b"null", b'"text"']
+)
+def test_a_file_that_is_no_json_object_is_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"config.json is not valid JSON|must contain a JSON object"):
+        own_config(path)

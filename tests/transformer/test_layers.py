@@ -48,6 +48,15 @@ def test_a_row_that_may_look_at_nothing_gives_zeros_on_both_paths(with_bias: boo
     assert torch.equal(readable[1, 2], attention.output_projection.bias), "zeros, not NaN"
 
 
+def test_attention_is_torchs_and_0_without_a_key() -> None:
+    torch.manual_seed(1)
+    query, key, value = torch.randn(2, 2, 3, 4), torch.randn(2, 2, 5, 4), torch.randn(2, 2, 5, 6)
+    allowed = torch.rand(2, 1, 3, 5) > 0.4
+    allowed[..., 0], allowed[1, :, 2] = True, False
+    expected = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed).nan_to_num(0.0)
+    torch.testing.assert_close(scaled_dot_product_attention(query, key, value, allowed), expected, rtol=0, atol=1e-5)
+
+
 def matrix(*rows: str) -> torch.Tensor:
     return torch.tensor([[character == "1" for character in row] for row in rows])
 

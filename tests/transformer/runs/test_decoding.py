@@ -182,6 +182,12 @@ def test_a_text_that_leaves_no_room_to_write_is_refused(tiny_tokenizer: Tokenize
         decode(checkpoint, SENTENCE, forced="Le chien dort sous la table.")
 
 
+@pytest.mark.parametrize("kind", ["bert", "sentiment"])
+def test_models_that_do_not_write_say_so(kind: str, tiny_checkpoint: Tiny) -> None:
+    with pytest.raises(ValueError, match=f"tiny-{kind} is an encoder-only model: it does not write text"):
+        decode(tiny_checkpoint(kind), SENTENCE)
+
+
 # ---- sampling -------------------------------------------------------------------------------------------------------
 
 

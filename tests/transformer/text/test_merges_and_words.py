@@ -90,6 +90,13 @@ def test_fewer_merges_are_a_smaller_vocabulary() -> None:
     assert merge_steps(large, "Ġthe", n_merges=0)[-1].pieces == ("Ġ", "t", "h", "e")
 
 
+@pytest.mark.parametrize(
+    ("piece", "shown"), [("Ġthe", "·the"), ("Ã©", "é"), ("Ã", "⟨C3⟩"), ("Ċ", "⏎"), ("</s>", "</s>")]
+)
+def test_pieces_are_readable(piece: str, shown: str, tiny_tokenizer: Tokenizer) -> None:
+    assert tiny_tokenizer.readable(piece) == shown
+
+
 # ---- other cuts -----------------------------------------------------------------------------------------------------
 
 
