@@ -24,25 +24,16 @@ def check() -> ModuleType:
 
 
 @pytest.mark.parametrize(
-    "subject",
-    [
-        "Fix row names when switching to cross-attention in guess mode",
-        "Embed fonts in exported PDFs",
-        "Pass the token on",
-        "Focus the search box",
-        "Re-run the training of en-fr",
-        "Merge branch 'main' into heads",
-        'Revert "Fix row names"',
-        "fixup! Fixed row names.",
-    ],
-)
-def test_a_good_subject_passes(check: ModuleType, subject: str) -> None:
-    assert check.problems(subject) == []
-
-
-@pytest.mark.parametrize(
     ("subject", "problem"),
     [
+        ("Fix row names when switching to cross-attention in guess mode", None),
+        ("Embed fonts in exported PDFs", None),
+        ("Pass the token on", None),
+        ("Focus the search box", None),
+        ("Re-run the training of en-fr", None),
+        ("Merge branch 'main' into heads", None),
+        ('Revert "Fix row names"', None),
+        ("fixup! Fixed row names.", None),
         ("Fixed row names", "'Fixed'"),
         ("Fixing row names", "'Fixing'"),
         ("Fixes row names", "'Fixes'"),
@@ -54,8 +45,9 @@ def test_a_good_subject_passes(check: ModuleType, subject: str) -> None:
         ("Fix " + 69 * "x", "73 characters"),
     ],
 )
-def test_another_subject_is_refused_with_its_reason(check: ModuleType, subject: str, problem: str) -> None:
-    assert any(problem in found for found in check.problems(subject))
+def test_a_subject_passes_or_is_refused_with_its_reason(check: ModuleType, subject: str, problem: str | None) -> None:
+    found = check.problems(subject)
+    assert any(problem in one for one in found) if problem else found == []
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

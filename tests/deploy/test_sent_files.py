@@ -59,12 +59,16 @@ async def addresses(session: BrowserSession, count: int) -> list[str]:
             return [urls.upload_url for urls in answer.file_urls_response.file_urls]
 
 
+def headers_of(server: AppServer) -> dict[str, str]:
+    token = _xsrf_token(server.base)
+    said = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY.decode()}"}
+    return said | {"Cookie": f"{XSRF_COOKIE}={token}", "X-Xsrftoken": token}
+
+
 def put(server: AppServer, path: str, body: bytes, **headers: str) -> int:
     """Send one file and return the status, which may arrive before everything is sent."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-    token = _xsrf_token(server.base)
-    said = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY.decode()}"}
-    said |= {"Cookie": f"{XSRF_COOKIE}={token}", "X-Xsrftoken": token, **headers}
+    said = headers_of(server) | headers
     with suppress(BrokenPipeError, ConnectionResetError):  # refused before it was read
         connection.request("PUT", urlsplit(path).path, body=body, headers=said)
     try:
@@ -123,11 +127,8 @@ def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer
 def test_files_that_are_announced_and_not_sent_take_no_space_from_others(server: AppServer) -> None:
     def announce(path: str) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
-        token = _xsrf_token(server.base)
         connection.putrequest("PUT", urlsplit(path).path)
-        said = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY.decode()}", "Content-Length": f"{LARGE}"}
-        said |= {"Cookie": f"{XSRF_COOKIE}={token}", "X-Xsrftoken": token}
-        for name, value in said.items():
+        for name, value in (headers_of(server) | {"Content-Length": f"{LARGE}"}).items():
             connection.putheader(name, value)
         connection.endheaders(multipart(1000)[:500])
         return connection
