@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.axe import lasting
-from tests.browser.conftest import PHONE, PROJECTOR, settle
+from tests.browser.conftest import PHONE, PROJECTOR, go, settle
 from transformer.toy.by_hand import HEAD_COUNTS, MAX_WORDS, SheetChoices, forward_pass, load_sheet
 from ui.words.texts import page_text
 from views.by_hand.by_hand_sections import paper
@@ -168,7 +168,8 @@ def test_two_heads_other_words_french_and_a_phone(visit: Callable[..., Page]) ->
     expect(page.locator(".result .next")).to_have_text("the cat saw the → dog")
     page.locator(".sheet select").nth(3).select_option("cat")
     page.wait_for_url(re.compile("hand_words=0.1.4.1"))
-    page = visit(f"{SHEET}&language=fr&hand_words=0.2.4.0&hand_cells=P.3.0:0.7", dark=True)
+    page.emulate_media(color_scheme="dark")
+    go(page, f"{SHEET}&language=fr&hand_words=0.2.4.0&hand_cells=P.3.0:0.7")
     expect(page.locator(".result .next")).to_have_text("le chien voit le → chat")
     expect(cell(page, "P.3.0")).to_have_text("0,7")
     assert not lasting(page, rules=(), within=".st-key-by-hand-page")

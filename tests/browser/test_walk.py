@@ -312,36 +312,42 @@ def ends_in_the_window(page: Page, what: str, share: float = 0.95) -> Iterator[s
         yield f"{what}: {seen:.0%}"
 
 
-def test_on_a_phone_nothing_is_wider_and_everything_can_be_tapped_and_read(
-    visit: Callable[..., Page], trace: Trace
-) -> None:
+@pytest.mark.sample(of=2)
+@pytest.mark.parametrize("name", ["decoding", "training", "checkpoint", "lens", "by_hand", ""])
+def test_on_a_phone_nothing_is_wider_and_everything_can_be_tapped(visit: Callable[..., Page], name: str) -> None:
+    fits_a_phone(visit(f"{name}?checkpoint=en-fr&sentence={BAKES}", **PHONE), name or "overview")
+
+
+def fits_a_phone(page: Page, name: str) -> None:
+    """Check that a page is as wide as the screen and that what can be tapped is high enough."""
+    title = page.get_by_role("heading", name=title_of(name), exact=True, level=1).bounding_box()
+    row = key(page, "sentence-row").bounding_box()
+    assert row["y"] < 20 and title["y"] >= row["y"] + row["height"]
+    assert title["height"] < 32, "the title takes one line"
+    assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") <= PHONE["width"]
+    assert eventually(page, lambda: page.evaluate(_LOW), []), page.evaluate(_LOW)
+
+
+def test_a_map_on_a_phone_is_read_and_what_is_typed_there_is_taken(visit: Callable[..., Page], trace: Trace) -> None:
     place = {"stack": "encoder", "kind": "self", "layer": 1}
     page = visit(f"attention?{urlencode({'checkpoint': 'en-fr', 'sentence': TWELVE, **place})}", **PHONE)
     view = trace.attention("encoder", 1, "self")
     are_readable(page, [*view.query.labels, *view.key.labels], 11.0)
-    assert eventually(page, lambda: page.evaluate(_LOW), []), page.evaluate(_LOW)  # also the words of its row
-    for name in ("attention", "decoding", "training", "checkpoint", "lens", "by_hand", ""):
-        go(page, f"{name}?checkpoint=en-fr&sentence={BAKES}")
-        title = page.get_by_role("heading", name=title_of(name or "overview"), exact=True, level=1).bounding_box()
-        row = key(page, "sentence-row").bounding_box()
-        assert row["y"] < 20 and title["y"] >= row["y"] + row["height"], name
-        assert title["height"] < 32, f"{name}: the title takes one line"
-        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") <= PHONE["width"], name
-        assert eventually(page, lambda: page.evaluate(_LOW), []), (name, page.evaluate(_LOW))
-        if name == "attention":
-            look_for = key(page, "look-for").locator("details")
-            look_for.locator("summary").click()  # it unfolds above the figure, which it never covers
-            figure = Drawing(page)
-            expect(figure.canvas).to_be_in_viewport(ratio=0.4)
-            lower, upper = look_for.bounding_box(), figure.painted()[1]
-            assert lower["y"] + lower["height"] <= upper["y"]
+    go(page, f"attention?checkpoint=en-fr&sentence={BAKES}")
+    fits_a_phone(page, "attention")
+    look_for = key(page, "look-for").locator("details")
+    look_for.locator("summary").click()  # it unfolds above the figure, which it never covers
+    figure = Drawing(page)
+    expect(figure.canvas).to_be_in_viewport(ratio=0.4)
+    lower, upper = look_for.bounding_box(), figure.painted()[1]
+    assert lower["y"] + lower["height"] <= upper["y"]
     type_sentence(page, "We like old songs.")
-    open_page(page, title_of("tokens"))
+    open_page(page, title_of("heads"))
     expect(sentence_box(page)).to_have_value("We like old songs.")
     sentence_box(page).fill("Who has the key?")  # a draft is taken when the reader taps elsewhere
     page.get_by_role("heading", level=1).click()
     assert eventually(page, lambda: asked(page)["sentence"], "Who has the key?")
-    assert path(page) == "/tokens"
+    assert path(page) == "/heads"
 
 
 @pytest.fixture(scope="module")
