@@ -28,7 +28,7 @@ def unlock(desk: Page) -> None:
 def test_a_lesson_with_two_students(sit: Callable[..., Seat], chromium: Browser, app: str) -> None:
     desk = sit("desk").page
     second_desk, laptop = desk.context.new_page(), desk.context.new_page()
-    with chromium.new_context(viewport=PHONE, is_mobile=True, has_touch=True) as pocket:
+    with chromium.new_context(viewport=PHONE, is_mobile=True, has_touch=True, reduced_motion="reduce") as pocket:
         phone = pocket.new_page()
         unlock(desk)
         button(desk, "desk open").click(timeout=SOON)

@@ -15,7 +15,7 @@ BACK = 120_000  # milliseconds; Streamlit waits longer and longer between attemp
 
 
 def test_who_types_on_while_the_server_is_lost(server: AppServer, chromium: Browser) -> None:
-    with chromium.new_context() as context:
+    with chromium.new_context(reduced_motion="reduce") as context:
         page = context.new_page()
         page.goto(f"{server.base}/attention?sentence={OLD}&layer=1")
         settle(page)

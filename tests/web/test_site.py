@@ -44,6 +44,8 @@ from web.site import write_single_file, write_site
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 ANSWERED = re.compile("^→ ")
 TOLERANCE = 2e-5
+PHONE = {"width": 390, "height": 844}
+AT_REST = {"reduced_motion": "reduce"}  # without a graphics card, moving pictures take a third of the processor
 # Of the largest number of an array: 25 units in the last place of float32. Scores reach 26, and torch’s own are 1.1e-5
 # from those in float64 there: two programs that are as exact as float32 may differ by more than 2e-5.
 ROUNDING = 3e-6
@@ -182,7 +184,7 @@ def folder(tmp_path_factory, checkpoints_folder) -> Path:
 @pytest.fixture(scope="module")
 def open_site(folder: Path, chromium: Browser) -> Iterator[Callable[[], Site]]:
     """Return ``open_site()``: the site on a phone, in a new tab, which has what the others have loaded."""
-    with served(folder) as address, chromium.new_context(viewport={"width": 390, "height": 844}) as context:
+    with served(folder) as address, chromium.new_context(viewport=PHONE, **AT_REST) as context:
         yield lambda: Site(address, context.new_page())
 
 
@@ -442,25 +444,26 @@ def test_a_typed_sentence_survives_a_change_of_head_of_language_and_of_model(sit
     expect(box).to_have_value("The old dog sleeps.")
 
 
+@pytest.mark.sample
+@pytest.mark.parametrize(("broken", "path"), [(None, ""), (b"<html>no such file</html>", "index.html")])
 def test_a_broken_download_leaves_a_recorded_picture_and_a_whole_one_needs_no_network(
-    folder: Path, tmp_path: Path, chromium: Browser
+    folder: Path, tmp_path: Path, chromium: Browser, broken: bytes | None, path: str
 ) -> None:
     """What lies beside the page is the server's; a model that was never loaded promises nothing."""
     copied = shutil.copytree(folder, tmp_path / "site")
     (copied / "blog").mkdir()
-    for path in ("blog/index.html", "other.html"):
-        (copied / path).write_text(f"<title>{path}</title>")
+    for other in ("blog/index.html", "other.html"):
+        (copied / other).write_text(f"<title>{other}</title>")
     weights = copied / "models" / "tiny-translator" / "model.safetensors.gz"
     whole = weights.read_bytes()
-    with chromium.new_context() as context:
+    with chromium.new_context(**AT_REST) as context:
         page = context.new_page()
         answer, again = page.locator(".answer"), page.get_by_role("button", name="Try again")
         with served(copied) as address:
-            for content in (None, b"<html>no such file</html>"):
-                weights.unlink() if content is None else weights.write_bytes(content)
-                page.goto(f"{address}/?language=en")
-                page.wait_for_selector(".figure canvas")
-                expect(answer).to_have_text(re.compile("^The model could not be loaded: .*recorded by this model"))
+            weights.unlink() if broken is None else weights.write_bytes(broken)
+            page.goto(f"{address}/?language=en")
+            page.wait_for_selector(".figure canvas")
+            expect(answer).to_have_text(re.compile("^The model could not be loaded: .*recorded by this model"))
             weights.write_bytes(whole)
             again.click()
             page.wait_for_selector(".figure[data-shown]")
@@ -468,15 +471,14 @@ def test_a_broken_download_leaves_a_recorded_picture_and_a_whole_one_needs_no_ne
 
             site = Site(address, page)  # from now on, errors count
             page.evaluate("navigator.serviceWorker.ready.then(() => true)")
-            for path in ("blog/", "other.html"):
-                page.goto(f"{address}/{path}")
+            for other in ("blog/", "other.html"):
+                page.goto(f"{address}/{other}")
                 assert page.title() in ("blog/index.html", "other.html")
             for query in ("", "?language=en"):
                 page.goto(f"{address}/LICENSES.txt{query}")
                 expect(page.locator("pre")).to_contain_text("onnxruntime")
-        for path in ("", "index.html"):
-            page.goto(f"{address}/{path}?sentence=The+dog+sleeps.&language=en")
-            expect(answer).to_have_text(ANSWERED)
+        page.goto(f"{address}/{path}?sentence=The+dog+sleeps.&language=en")
+        expect(answer).to_have_text(ANSWERED)
         assert site.errors == []
         page.get_by_label("Model", exact=True).select_option("tiny-bert")
         expect(answer).to_have_text(re.compile("^The model could not be loaded: "))
@@ -487,7 +489,7 @@ def test_a_broken_download_leaves_a_recorded_picture_and_a_whole_one_needs_no_ne
 def test_one_file_opens_without_a_server(tmp_path, checkpoints_folder, chromium) -> None:
     file = tmp_path / "glassformer.html"
     assert write_single_file(file, [checkpoints_folder / "tiny-bert"]) == file.stat().st_size
-    site = Site(file.as_uri(), chromium.new_page())
+    site = Site(file.as_uri(), chromium.new_page(**AT_REST))
     site.page.goto(f"{site.address}?sentence=The+___+sat.&language=en")
     site.is_shown()
     expect(site.page.locator(".answer")).to_have_text(ANSWERED)
@@ -533,7 +535,7 @@ def test_a_lesson_is_played_with_a_wrong_guess_first(site: Site) -> None:
     page.wait_for_url("**checkpoint=tiny-bert**lesson=00-short**")
     bar = page.get_by_role("region", name="A short lesson")
     picture = page.locator(".figure canvas").first
-    for size in ({"width": 1280, "height": 720}, {"width": 390, "height": 844}):  # the bar covers nothing
+    for size in ({"width": 1280, "height": 720}, PHONE):  # the bar covers nothing
         page.set_viewport_size(size)
         expect(bar).to_be_in_viewport(ratio=1)
         expect(picture).to_be_in_viewport(ratio=1)
