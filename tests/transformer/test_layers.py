@@ -13,6 +13,7 @@ from tests.transformer.tiny import SOURCE, TARGET, config, random_model, run
 from transformer.attention import (
     MultiHeadAttention,
     attention_weights,
+    scaled_dot_product_attention,
 )
 from transformer.config import NORMS, POSITIONS
 from transformer.decoder import DecoderLayer
