@@ -23,6 +23,7 @@ from streamlit.testing.v1 import AppTest, app_test
 
 from charts.toolkit.payload_bytes import unpack
 from tests.held import held_by, shared_objects
+from transformer.text.sentence_files import read_sentences
 from ui.page import page as frame
 from ui.shell import page_state
 from ui.words.texts import common
@@ -49,16 +50,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Run a page's Python with ``checkpoints/`` pointing to those of the app; return what it prints."""
+    """Run a page's Python with ``checkpoints/`` pointing to those of the app; return what it prints.
+
+    Its variables are put into ``names``.
+    """
     monkeypatch.chdir(tmp_path)
 
-    def run(page: AppTest | str) -> str:
+    def run(page: AppTest | str, names: dict[str, object] | None = None) -> str:
         snippet, printed = page if isinstance(page, str) else codes(page)[-1], io.StringIO()
         if not (tmp_path / "checkpoints").exists():
             (tmp_path / "checkpoints").symlink_to(os.environ["GLASSFORMER_CHECKPOINTS"])
         with contextlib.redirect_stdout(printed):
             alone, _, _source_of_its_functions = snippet.partition("\n\n\n# ")
-            exec(compile(alone, "snippet", "exec"), {})  # the code that the page shows
+            exec(compile(alone, "snippet", "exec"), {} if names is None else names)  # the code that the page shows
         return printed.getvalue()
 
     return run
@@ -70,6 +74,15 @@ def codes(app: AppTest) -> list[str]:
         if (fold.key or "").startswith("code "):
             app.session_state[fold.key] = True
     return [block.value for block in app.run().code]
+
+
+@pytest.fixture
+def few_sentences(monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """Let pages measure over a few of the included sentences; return those."""
+    sentences = read_sentences()[:12]
+    for module in ("ui.sections.sentence_list", "views.heads.heads_sections"):
+        monkeypatch.setattr(f"{module}.read_sentences", lambda: sentences)
+    return sentences
 
 
 @pytest.fixture

@@ -104,11 +104,3 @@ def test_a_name_that_is_not_here_says_how_to_fetch_it(open_app, monkeypatch: pyt
     assert any(
         "python -m transformer fetch nobody/nothing" in warning.value.replace("\\", "") for warning in app.warning
     )
-
-
-@pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
-def test_every_parameter_is_listed(open_app, tiny_checkpoint, checkpoint) -> None:
-    app = open_app("checkpoint", checkpoint=checkpoint, **{"checkpoint view": "weights"})
-    is_fine(app)
-    count = tiny_checkpoint(checkpoint).model.n_parameters
-    assert app.metric[0].value == f"{count:,}" and app.dataframe[0].value["numbers"].sum() == count

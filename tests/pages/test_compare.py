@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,11 +20,12 @@ from tests.transformer.text.foreign_folders import byte_level
 from transformer.interventions.activation_patching import contrast, patch_grid, recovered_shares
 from transformer.interventions.attribution_patching import estimated_shares
 from transformer.interventions.experiment import same_tokens
-from transformer.predictions.comparison import difference_map, head_differences
+from transformer.predictions.comparison import difference_map
 from ui.compute import loading
 from ui.words.texts import model_sentences, page_text
 
 TEXT = page_text("compare")
+STACK = {name: "decoder" if name == "tiny-gpt" else "encoder" for name in KINDS}
 SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
 
 
@@ -50,17 +50,11 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     assert app.text_input(key="second").value != SENTENCE, "it opens on something that differs"
     is_fine(with_second(app, OTHER))
     loaded = tiny_checkpoint(checkpoint)
-    first, second = (transformer.trace(loaded, sentence) for sentence in (SENTENCE, OTHER))
-    stack = app.query_params["stack"] if "stack" in app.query_params else first.stacks[0]
-    stack = stack[0] if isinstance(stack, list) else stack
-    views = [trace.attention(stack, 1) for trace in (first, second)]
+    views = [transformer.trace(loaded, sentence).attention(STACK[checkpoint], 1) for sentence in (SENTENCE, OTHER)]
     change = three_digits(difference_map(*views, head=1).mean_change)
     titles = [shown["title"] for shown in drawn]
     assert [title.partition(" · ")[0] for title in titles[:4]] == [TEXT["changed_row"], "A", "B", "B − A"]
     assert titles[3] == f"B − A · mean change {change}"
-    largest = three_digits(float(head_differences(first, second, stack).max()))
-    heads = choose_text(app, "compare_more", "heads").run()
-    assert f"The scale ends at the largest value, {largest}" in said(heads)
     is_fine(choose_text(app, "compare_more", "stream").run())
     assert "differs most: cosine" in said(app)
 
@@ -76,13 +70,6 @@ def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):
     app.switch_page("pages/tokens.py").run()
     app.switch_page("pages/compare.py").run()
     assert app.text_input(key="second").value == OTHER, "what is typed stays, also on another page"
-
-
-def test_the_snippet_prints_the_difference(open_app, run_snippet, drawn):
-    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE, layer="1", head="1")
-    with_second(app, OTHER)
-    change = three_digits(float(run_snippet(app).split()[-1]))
-    assert f"B − A · mean change {change}" in [shown["title"] for shown in drawn]
 
 
 def test_a_layer_of_the_paper_beside_a_llamas(open_app) -> None:
@@ -144,7 +131,7 @@ def open_part(open_app: Open) -> Open:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["translator", "gpt"])
 @pytest.mark.parametrize("section", ["tokens", "heads"])
-def test_the_map_is_what_the_library_measures(open_part, tiny_checkpoint, vector_maps, run_snippet, kind, section):
+def test_the_map_is_what_the_library_measures(open_part, tiny_checkpoint, vector_maps, kind, section):
     app = open_part(f"tiny-{kind}", paths_section=section, paths_tokens="true")
     both = contrast(transformer.trace(tiny_checkpoint(kind), CAT), DOG)
     turn = both.most_changed_turn
@@ -155,7 +142,6 @@ def test_the_map_is_what_the_library_measures(open_part, tiny_checkpoint, vector
     known = np.array([[place is not None for place in row] for row in grid])
     assert figure.arrays["values"][known] == pytest.approx(expected, abs=1e-5)
     assert (len(figure.metadata["rows"]), len(figure.metadata["columns"])) == known.shape
-    assert ast.literal_eval(run_snippet(app)) == pytest.approx(expected.tolist(), abs=1e-5)
     if section == "tokens":
         app.toggle(key="paths_parts").set_value(True)
         is_fine(app.run())
@@ -188,7 +174,6 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(open_part, tiny_checkpo
 
 
 pytest.importorskip("gguf")
-CAT = "The cat sat on the mat."
 
 
 @pytest.fixture
@@ -201,7 +186,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_a_third_file_stands_beside_both(open_app, run_snippet, files: list[Path], monkeypatch) -> None:
+def test_a_third_file_stands_beside_both(open_app, files: list[Path], monkeypatch) -> None:
     drawn: dict = {}
     monkeypatch.setattr(
         "views.compare.compare_sections.show_map", lambda figure, *, key, **_: drawn.update({key: figure})
@@ -226,4 +211,3 @@ def test_a_third_file_stands_beside_both(open_app, run_snippet, files: list[Path
     logits = run.values("decoder.logits")[-1] - trace.values("decoder.logits")[-1]
     assert columns["C − A"].abs().max() <= np.abs(logits).max() + 1e-6
     assert "KL(A ‖ B)" in said(app) and "KL(A ‖ C)" in said(app)
-    assert run_snippet(app), "its Python names every result"

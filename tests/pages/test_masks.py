@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 import transformer
-from charts.toolkit.style import signed, three_digits
-from tests.pages.conftest import KINDS, PLACES, choose_text, chosen_texts, is_fine, metrics, said
-from transformer.interventions.experiment import experiment, padding_drift
+from charts.toolkit.style import signed
+from tests.pages.conftest import choose_text, chosen_texts, is_fine, metrics, said
+from transformer.interventions.experiment import experiment
 from transformer.predictions.comparison import word_diff
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.mask_choices import MaskChoices
@@ -35,22 +34,6 @@ def preset(app, name):
 
 def chosen(app):
     return MaskChoices.from_texts(app.session_state["mask history"][-1])
-
-
-@pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
-def test_every_preset_does_what_the_library_does(open_page, tiny_checkpoint, checkpoint, stack, kind) -> None:
-    app = open_page(checkpoint=checkpoint, stack=stack, kind=kind, layer="1", mask="own")
-    loaded = tiny_checkpoint(checkpoint)
-    trace = transformer.trace(loaded, SENTENCE)
-    names = ["no_causal" if (stack, kind) == ("decoder", "self") else "no_padding"]
-    names += ["window", "itself"] if kind == "self" else []
-    for name in names:
-        is_fine(preset(app, name))
-        effect = experiment(trace, edits_from(loaded, [f"mask:{stack}.*.{kind}={SPECS[name]}"]))
-        assert metrics(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
-        assert f"{int((~effect.changed.attention(stack, 1, kind).allowed).sum()):,} " in said(app)
-    is_fine(preset(app, "word"))
-    assert any(element.label == TEXT["word"] for element in app.selectbox)
 
 
 @pytest.mark.parametrize(
@@ -125,21 +108,3 @@ def test_a_mask_comes_out_of_the_address_and_one_that_the_sentence_cannot_have_i
     app = open_page(mask=asked)
     assert list(chosen(app).to_texts()) == now and app.query_params["mask"] in (now, now[0])
     assert (f"mask='{' '.join(asked)}'" in said(app)) is (asked != now)
-
-
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_the_snippet_gives_the_numbers_of_the_page(open_page, run_snippet, tiny_checkpoint, checkpoint) -> None:
-    app = preset(open_page(checkpoint=checkpoint), "itself")
-    loaded = tiny_checkpoint(checkpoint)
-    stack = app.session_state["focus"].stack if loaded.config.has_encoder else "decoder"
-    found = experiment(transformer.trace(loaded, SENTENCE), edits_from(loaded, [f"mask:{stack}.*.self=itself"]))
-    printed = [float(number) for number in run_snippet(app).splitlines()[0].split()]
-    np.testing.assert_allclose(printed, [found.change, found.mean_kl], rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_the_padding_sandbox_shows_both_runs_in_numbers(open_page, tiny_checkpoint, checkpoint) -> None:
-    app = open_page(checkpoint=checkpoint, **{"masks view": "padding"})
-    rows = padding_drift(transformer.trace(tiny_checkpoint(checkpoint), SENTENCE), pads=(4,))
-    values = [metric.value for metric in app.metric if metric.label == TEXT["padding_logit"]]
-    assert values == [three_digits(row.logits) for row in rows]

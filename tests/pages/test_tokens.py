@@ -1,10 +1,13 @@
-"""The Tokens page: ids, merges, other tokenizers, and those of other families."""
+"""The Tokens page: how words are split, also by tokenizers of other families.
+
+What it counts is in ``test_drawn.py``.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.pages.conftest import KINDS, is_fine, said
+from tests.pages.conftest import is_fine, said
 from transformer.text.byte_pair_merges import merge_steps
 from ui.words.texts import filled, page_text
 from views.tokens.tokens_sections import kind_of
@@ -17,41 +20,24 @@ def widget(elements, label):
     return next(element for element in elements if element.label == label)
 
 
-@pytest.mark.parametrize("checkpoint", KINDS)
-def test_counts_are_those_of_the_tokenizer(open_app, tiny_tokenizer, checkpoint):
-    app = open_app("tokens", checkpoint=checkpoint, sentence=SENTENCE)
-    is_fine(app)
-    if checkpoint != "tiny-gpt":  # a generative model, whose text is longer
-        assert f"**{len(tiny_tokenizer.encode(SENTENCE))}** tokens for **{len(SENTENCE)}** characters" in said(app)
-    assert f"**{tiny_tokenizer.vocabulary_size}** entries" in said(app)
-
-
-def test_the_followed_token_s_word_is_built(open_app, tiny_tokenizer):
+def test_the_word_of_the_followed_token_is_built_and_another_tokenizer_counts_more(open_app, tiny_tokenizer):
     app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE, token="1")
     is_fine(app)
     assert widget(app.text_input, TEXT["word"]).value == "umbrella"
     steps = merge_steps(tiny_tokenizer, "Ġumbrella")
     assert widget(app.slider, TEXT["step"]).value == len(steps) - 1
     assert f"**umbrella** is split into **{len(steps[-1].pieces)} token" in said(app)
+    widget(app.selectbox, TEXT["second"]).set_value(TEXT["bytes"])
+    table = app.run().dataframe[0].value
+    assert table["tokens"][1] == len(SENTENCE.encode()) + 1 > table["tokens"][0]
 
 
-def test_a_word_that_is_one_token_is_not_said_to_be_split(open_app, tiny_tokenizer):
+def test_a_whole_word_is_not_split_and_a_typed_special_token_is_like_any_other_text(open_app, tiny_tokenizer):
     (id,) = tiny_tokenizer.encode("The")
     app = open_app("tokens", checkpoint="tiny-translator", sentence="The")
     values = {"word": "The", "pieces": [tiny_tokenizer.display(id)]}
     assert filled(TEXT["end_whole"], values, markdown=True) in said(app)
-
-
-def test_fewer_merges_never_make_fewer_tokens(open_app):
-    app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE)
-    widget(app.selectbox, TEXT["second"]).set_value(TEXT["bytes"])
-    app.run()
-    table = app.dataframe[0].value
-    assert table["tokens"][1] == len(SENTENCE.encode()) + 1 > table["tokens"][0]
-
-
-def test_special_tokens_typed_as_text_stay_text(open_app, tiny_tokenizer):
-    app = open_app("tokens", checkpoint="tiny-translator", sentence="</s>")
+    app.text_input(key="sentence").set_value("</s>").run()
     is_fine(app)
     ids = tiny_tokenizer.encode("</s>")
     assert 2 not in ids and f"is split into {len(ids)} tokens like any other text" in said(app)
@@ -69,12 +55,8 @@ def test_kinds_of_tokens(tiny_tokenizer):
     assert not begun.display.startswith("·") and kind_of(begun) == "word", "a line begins with a word"
 
 
-def test_the_snippet_runs(open_app, run_snippet, tiny_tokenizer):
-    app = open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE)
-    assert str(tiny_tokenizer.encode(SENTENCE)) in run_snippet(app)
-
-
 @pytest.mark.slow
+@pytest.mark.sample(of=2)
 @pytest.mark.parametrize("name", ["hf-gpt2", "hf-llama", "hf-bert", "hf-t5", "hf-marian"])
 def test_words_of_other_families_are_cut_by_their_tokenizers(open_app, families_folder, monkeypatch, run_snippet, name):
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(families_folder))

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from charts.toolkit.style import percent_digits
 from tests.conftest import ROOT
-from tests.pages.conftest import KINDS, choose_text, is_fine, metrics, said
+from tests.pages.conftest import choose_text, is_fine, metrics, said
 from tests.transformer.files.test_trainer_folder import write_training
 from tests.transformer.heads.test_sentence_through_training import development
 from tests.ui.test_jobs import until
@@ -25,7 +25,6 @@ from tests.ui.texts_of import TextsOf
 from transformer.files.model_card import checkpoint_step
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.heads.sentence_through_training import changed_most
-from transformer.layers.gradient_step import training_step
 from transformer.toy import toy_training
 from transformer.training.recipe import load_recipe
 from transformer.training.run_state import write_history
@@ -71,15 +70,6 @@ def open_section(open_app: Callable, grown: transformer.Checkpoint) -> Callable[
         return open_app("training", **{"checkpoint": "grown", "sentence": SENTENCE, **TIME, **address})
 
     return run
-
-
-def test_the_curves_are_those_of_history_csv(open_app, grown) -> None:
-    write_history(grown.path / "history.csv", ROWS)
-    app = open_app("training", checkpoint="grown")
-    is_fine(app)
-    assert "**100 steps**" in said(app) and "1,800" in said(app)
-    assert app.dataframe[0].value["train_loss"].tolist() == [5.5, 4.5]
-    assert len(app.get("vega_lite_chart")) == 3
 
 
 def test_every_step_is_in_the_table_with_what_its_snapshot_answers(open_section, grown) -> None:
@@ -271,18 +261,3 @@ def test_a_training_ends_when_it_is_stopped_or_its_page_left_and_its_result_stay
 
 
 # ---- one step in detail ---------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("checkpoint", KINDS)
-@pytest.mark.parametrize(("optimizer", "rate"), [("adam", 0.001), ("sgd", 0.01)])
-def test_one_step_in_detail(open_app, tiny_checkpoint, run_snippet, checkpoint, optimizer, rate) -> None:
-    app = open_app("training", checkpoint=checkpoint, sentence=SENTENCE)
-    choose_text(app, "training optimizer", TEXT["step_optimizer"][optimizer])
-    is_fine(choose_text(app, "training section", "step").run())
-    trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
-    step = training_step(trace, stack=trace.stacks[-1], rate=rate, optimizer=optimizer)
-    losses = [step.loss_before, step.loss_after]
-    assert [float(metrics(app)[TEXT[f"step_{when}"]]) for when in ("before", "after")] == pytest.approx(
-        losses, rel=6e-3
-    )
-    assert [float(one) for one in run_snippet(app).splitlines()[0].split()] == pytest.approx(losses, rel=6e-3)
