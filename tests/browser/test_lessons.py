@@ -222,7 +222,6 @@ def test_a_covered_page_says_what_to_do_and_who_wants_to_see_first_may(visit: Ca
 
 
 @pytest.mark.nightly
-@pytest.mark.xfail(reason="in French, the maps of two lesson steps end some 20 px below the top of the bar")
 def test_a_map_above_the_bar_shows_its_last_row(visit: Callable[..., Page]) -> None:
     """A map of a single head, whose legend may be below, and the mask that is painted on, with its legend."""
     for name, number, place, least in (

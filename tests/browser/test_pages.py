@@ -42,6 +42,18 @@ FOCUSED = """() => {
 }"""
 
 
+# Within the page: on a slow machine, a step that is pressed from outside counts as a rest.
+_FOUR_STEPS = """async (canvas) => {
+    const pictures = [];
+    while (pictures.length < 4) {
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+        pictures.push(canvas.toDataURL());
+    }
+    return pictures;
+}"""
+
+
 def test_the_stepper_answers_at_once_and_tells_python_where_the_reader_rests(sit: Callable[..., Seat]) -> None:
     seat = sit(f"decoding?{urlencode({'sentence': SENTENCE, 'step': 0})}")
     page, drawing = seat.page, Drawing(seat.page.locator(".stepper"))
@@ -49,12 +61,10 @@ def test_the_stepper_answers_at_once_and_tells_python_where_the_reader_rests(sit
     expect(current).to_be_visible()
     settle(page)
     seat.forget_frames()
-    first, shown = said.inner_text(), set()
-    for step in range(1, 5):
-        page.keyboard.press("ArrowRight")
-        assert eventually(page, lambda step=step: drawing.state["step"], step)
-        shown.add(drawing.pixels())
-    assert seat.sent == seat.received == [] and len(shown) == 4
+    first = said.inner_text()
+    shown = drawing.canvas.evaluate(_FOUR_STEPS)
+    assert seat.sent == seat.received == [] and len({*shown}) == 4
+    assert drawing.state["step"] == 4
     assert eventually(page, lambda: asked(page).get("step"), "4")
     settle(page)
     assert len(seat.sent) == 1
