@@ -223,7 +223,7 @@ def test_a_covered_page_says_what_to_do_and_who_wants_to_see_first_may(visit: Ca
 
 @pytest.mark.nightly
 def test_a_map_stands_above_the_bar(visit: Callable[..., Page]) -> None:
-    """Most of a map with numbers, whose last row may be cut, and the mask that is painted on, with its legend."""
+    """Most of a map with numbers, and the mask that is painted on, with its legend."""
     for name, number, place, least in (
         ("03-one-head", 4, "attention-step-scaled", 0.8),
         ("08-break-and-mend", 1, "mask-editor", 0.92),
