@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
+from streamlit.runtime.scriptrunner import StopException
+from streamlit.runtime.state import SessionState, session_state_proxy
+from streamlit.runtime.state.safe_session_state import SafeSessionState
 
 import transformer
 from tests.shipped import SHIPPED
@@ -37,6 +42,29 @@ FILLER = ModelConfig(kind="encoder-only", n_encoder_layers=2, n_decoder_layers=0
 def test_a_switch_in_an_address_is_on_or_off(open_app: Callable) -> None:
     app = open_app("tokens", checkpoint="tiny-gpt", presenter="7", written="7", layer="1")
     assert not app.exception and app.query_params["presenter"] in ("1", ["1"]) and "written" not in app.query_params
+
+
+@pytest.mark.parametrize("access", [*range(1, 9), 12, 16, 20])
+def test_back_that_forward_overtakes_at_once_keeps_the_sentence(
+    access: int, shipped_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An access to the session's state ends the script that another click has overtaken."""
+    session = SafeSessionState(SessionState(), lambda: None)
+    monkeypatch.setattr(session_state_proxy, "_mock_session_state", session)
+    monkeypatch.setattr(focus_module, "went_back_or_forward", lambda: True)
+    typed: dict[str, list[str]] = {"sentence": ["One bird sings."]}
+    for address, ends in ((typed, False), ({}, True), (typed, False)):
+        left = iter(range(access if ends else 10_000))
+
+        def access_the_state(left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise StopException
+
+        object.__setattr__(session, "_yield_callback", access_the_state)
+        monkeypatch.setattr(focus_module.shared_address, "parameters", lambda address=address: address)
+        with suppress(StopException):
+            focus_module.begin()
+    assert focus_module.current().sentence == "One bird sings."
 
 
 def test_an_address_holds_only_what_is_not_the_default_and_gives_back_its_focus() -> None:

@@ -4,7 +4,8 @@ Besides these, style sheets find Streamlit's own elements by their ``data-testid
 first pages with the messages and the runtime that are imported here.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from threading import RLock
@@ -24,6 +25,7 @@ from streamlit.runtime.session_manager import SessionClient
 from streamlit.runtime.state.common import GENERATED_ELEMENT_ID_PREFIX, WidgetMetadata, unpack_widget_state_value
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX, Serialized, SessionState, WStates
+from streamlit.runtime.state.session_state_proxy import get_session_state
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 from streamlit.web.server.starlette.starlette_server_config import XSRF_COOKIE_NAME
@@ -167,16 +169,27 @@ def keep_callbacks_whole() -> None:
     original = SafeSessionState.on_script_will_rerun
 
     def call_in_whole(session: SafeSessionState, *args: object, **more: object) -> None:
-        stop_if_overtaken = session._yield_callback
         with _lock_of(session_id()):
-            stop_if_overtaken()
-            object.__setattr__(session, "_yield_callback", lambda: None)  # its own __setattr__ would store a value
-            try:
+            session._yield_callback()
+            with uninterrupted(session):
                 original(session, *args, **more)
-            finally:
-                object.__setattr__(session, "_yield_callback", stop_if_overtaken)
 
     SafeSessionState.on_script_will_rerun = call_in_whole
+
+
+@contextmanager
+def uninterrupted(session: SafeSessionState | None = None) -> Iterator[None]:
+    """Let the script run on to the end of this block, even if another click has overtaken it.
+
+    By default, every access to the session's state may end the script.
+    """
+    session = get_session_state() if session is None else session
+    stop_if_overtaken = session._yield_callback
+    object.__setattr__(session, "_yield_callback", lambda: None)  # its own __setattr__ would store a value
+    try:
+        yield
+    finally:
+        object.__setattr__(session, "_yield_callback", stop_if_overtaken)
 
 
 @lru_cache(maxsize=4096)  # sessions

@@ -27,7 +27,7 @@ from ui.compute.loading import (
     readable_config,
 )
 from ui.server.settings import settings
-from ui.server.streamlit_private import page_hash, resend_choices, runs_a_script, went_back_or_forward
+from ui.server.streamlit_private import page_hash, resend_choices, runs_a_script, uninterrupted, went_back_or_forward
 from ui.shell import address as shared_address
 from ui.shell import page_state
 from ui.shell.address import LONGEST, PAGE
@@ -334,10 +334,16 @@ def _is_ready(focus: Focus) -> bool:
 def begin() -> Focus:
     """Begin a run (in ``app.py``): adopt the browser's address if it is new, and fit the checkpoint.
 
-    The session is authoritative unless the browser has an address that was not recently written.
+    The session is authoritative unless the browser has an address that was not recently written. Another click does not
+    interrupt this: half an adopted address would be a view that nobody asked for.
     """
     if runs_a_script():
         begin_run()
+    with uninterrupted():
+        return _adopted()
+
+
+def _adopted() -> Focus:
     arrived = shared_address.parameters()
     focus: Focus | None = st.session_state.get(_FOCUS)
     if st.session_state.get(_NOTES_OF) != _place(focus):
