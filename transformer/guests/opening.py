@@ -344,7 +344,7 @@ def described(network: nn.Module, config: GuestConfig) -> GuestModel:
     if config.image is None:
         describe_output(model, passes[0], trial)
     if config.has_decoder:
-        model.find_cache(passes[0])
+        model.find_cache(passes[-1])
     return model.requires_grad_(False).eval()
 
 
