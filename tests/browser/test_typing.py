@@ -199,7 +199,7 @@ def to_another_site_and_back(page: Page) -> None:
 
 @pytest.mark.sample
 @pytest.mark.parametrize("leave", [back_and_forward, reload, back_and_reload, to_another_site_and_back])
-def test_what_nobody_has_answered_is_kept_and_no_other_text(
+def test_a_text_that_the_server_has_not_answered_is_kept(
     visit: Callable[..., Page], leave: Callable[[Page], None]
 ) -> None:
     page = visit("embeddings?sentence=One.", **PROJECTOR)

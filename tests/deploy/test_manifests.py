@@ -94,7 +94,7 @@ def begin_upload(port: int, size: int) -> http.client.HTTPConnection:
 
 def test_nginx_passes_uploads_on_at_once_up_to_the_largest_size(tmp_path: Path) -> None:
     """It refuses requests by their announced size, and asks a replica before it reads the body."""
-    with nginx_before([free_port()], tmp_path) as port:  # where nobody listens
+    with nginx_before([free_port()], tmp_path) as port:  # of a replica that does not run
         assert begin_upload(port, MAX_FILE_MB * 2**20).getresponse().status == 502
         assert begin_upload(port, MAX_FILE_MB * 2**20 + 2**21).getresponse().status == 413
 

@@ -114,7 +114,7 @@ def test_a_browser_that_is_closed_ends_it_without_saying_so(start: Callable[...,
     assert job.wait(SOON) and job.status == "left" and work.ended == 1
     start(Work(), queue=queue)
     waits, after = (start(Work(), queue=queue, patience=patience) for patience in (0.1, SOON))
-    assert waits.wait(SOON) and waits.stopped and after.before == 0, "nobody waits for who has left the line"
+    assert waits.wait(SOON) and waits.stopped and after.before == 0, "a visitor who has left the line delays no other"
 
 
 def test_its_clock_runs_from_its_start_to_its_end_and_it_says_how_much_is_done(start: Callable[..., Job]) -> None:

@@ -161,7 +161,7 @@ def test_twice_as_many_visitors_as_seats_are_all_served_and_never_more_than_ther
     def visit(who: int) -> None:
         last = 60
         while (place := queue.ask(who)) > 0:
-            wrong.extend([(who, place, last)] if place > last else [])  # nobody moves back in the line
+            wrong.extend([(who, place, last)] if place > last else [])  # a position in the line only decreases
             last = place
             time.sleep(0.001)
         with lock:

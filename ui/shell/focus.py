@@ -335,15 +335,15 @@ def begin() -> Focus:
     """Begin a run (in ``app.py``): adopt the browser's address if it is new, and fit the checkpoint.
 
     The session is authoritative unless the browser has an address that was not recently written. Another click does not
-    interrupt this: half an adopted address would be a view that nobody asked for.
+    interrupt this, because the view would then be partly that of the address and partly the one before.
     """
     if runs_a_script():
         begin_run()
     with uninterrupted():
-        return _adopted()
+        return _adopt_address()
 
 
-def _adopted() -> Focus:
+def _adopt_address() -> Focus:
     arrived = shared_address.parameters()
     focus: Focus | None = st.session_state.get(_FOCUS)
     if st.session_state.get(_NOTES_OF) != _place(focus):
